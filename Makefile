@@ -6,7 +6,7 @@ BIN := .venv/bin
 SOURCES := rltrain crds cli trainer_image tests
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check lock format clean
+.PHONY: demo test check reference lock format clean
 
 demo: .venv/installed  ## run the quickstart job and show its reward rising
 	$(BIN)/rltrain run examples/quickstart.yaml
@@ -14,11 +14,15 @@ demo: .venv/installed  ## run the quickstart job and show its reward rising
 test: .venv/installed  ## every test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-check: .venv/installed  ## format, lint, types, import contracts
+check: .venv/installed  ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m rltrain_api.reference | diff -u docs/manifest.md - || (echo "run: make reference" && false)
+
+reference: .venv/installed  ## write docs/manifest.md from the models
+	$(BIN)/python -m rltrain_api.reference > docs/manifest.md
 
 format: .venv/installed  ## put the code into its form
 	$(BIN)/ruff format $(SOURCES)

@@ -1,0 +1,1 @@
+"""Models and tokenizers: where the policy's starting weights come from."""

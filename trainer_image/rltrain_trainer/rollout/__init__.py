@@ -1,0 +1,1 @@
+"""Rollout engines: how responses are sampled from a policy."""

@@ -1,0 +1,120 @@
+"""MLflow's server for a directory of runs: one SQLite file, one server, whoever needs it. Used by runs and dashboards.
+
+The first process that needs the server starts it and writes down who it is; others use it. When it ends with the run
+that started it, the next one that asks starts it again, on the same port if that is free.
+"""
+
+import fcntl
+import json
+import os
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from rltrain_api.errors import RetryLater, UserError
+from rltrain_api.tracking import TrackingSpec
+from rltrain_trainer.log.durable import replace_file
+from rltrain_trainer.services.process import Service, free_port, start_service, start_time
+
+_PORT = 5000
+_START_SECONDS = 60.0
+_SQLITE = "sqlite:///"
+
+
+class MlflowServer:
+    """The server of one database."""
+
+    def __init__(self, database: Path) -> None:
+        """`database` is the SQLite file; artifacts and the server's own files lie beside it."""
+        self._database = database.absolute()
+        self.log = database.with_suffix(".server.log")
+        self._record = database.with_suffix(".server.json")
+        self._started: Service | None = None
+
+    def uri(self) -> str:
+        """Address of the server, which is started if there is none; it may need some seconds until it answers."""
+        self._database.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            record = self._read()
+            if record and start_time(record["pid"]) == record["start_time"]:
+                return f"http://127.0.0.1:{record['port']}"
+            return self._start(record["port"] if record else _PORT)
+
+    def stop(self) -> None:
+        """End the server if this object started it. Others that need it start it again."""
+        if self._started:
+            self._started.stop()
+            self._started = None
+
+    def _start(self, preferred_port: int) -> str:
+        port = free_port(preferred_port)
+        artifacts = self._database.parent / "artifacts"
+        command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
+        # One worker: SQLite has one writer.
+        options = ["--workers", "1", "--backend-store-uri", f"{_SQLITE}{self._database}"]
+        self._started = start_service(
+            [*command, *options, "--artifacts-destination", str(artifacts)],
+            port=port,
+            log=self.log,
+            environment={"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+        )
+        pid = self._started.process.pid
+        record = {"pid": pid, "start_time": start_time(pid), "port": port}
+        replace_file(self._record, json.dumps(record).encode(), sync=False)
+        return self._started.url
+
+    def _read(self) -> dict[str, int] | None:
+        if not self._record.exists():
+            return None
+        record: dict[str, int] = json.loads(self._record.read_text())
+        return record
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        descriptor = os.open(self._database.with_suffix(".server.lock"), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def find_mlflow(
+    runs_dir: Path, tracking: TrackingSpec | None = None, environment: Mapping[str, str] = os.environ
+) -> MlflowServer | str:
+    """The server for the runs in `runs_dir`: ours, or the address of another.
+
+    `tracking.mlflow.uri` comes first, then MLFLOW_TRACKING_URI, then the directory's own. `http` and `https` name
+    another server; `sqlite:` names the file behind ours. Raises UserError for anything else.
+    """
+    settings = tracking.mlflow if tracking else None
+    if settings and settings.uri:
+        return _named(settings.uri, "spec.tracking.mlflow.uri")
+    if uri := environment.get("MLFLOW_TRACKING_URI"):
+        return _named(uri, "MLFLOW_TRACKING_URI")
+    return MlflowServer(runs_dir / "mlflow" / "mlflow.db")
+
+
+def wait_for_mlflow(server: MlflowServer | str) -> str:
+    """Address of `server` once it answers. Raises RetryLater when ours has not come up after a minute."""
+    if isinstance(server, str):
+        return server
+    address, deadline = server.uri(), time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"{address}/health", timeout=5):  # noqa: S310 (http, and ours)
+                return address
+        except OSError:
+            time.sleep(0.2)
+    raise RetryLater(f"the MLflow server at {address} does not answer; its output is in {server.log}")
+
+
+def _named(uri: str, source: str) -> MlflowServer | str:
+    if uri.startswith(("http://", "https://")):
+        return uri
+    if uri.startswith(_SQLITE) and len(uri) > len(_SQLITE):
+        return MlflowServer(Path(uri.removeprefix(_SQLITE)))
+    raise UserError(f"{source} is {uri!r}; give the http(s) address of an MLflow server or {_SQLITE}FILE")

@@ -11,24 +11,29 @@ from rltrain_cli import dashboards, run, runs, validate
 from rltrain_cli.output import fail
 
 app = typer.Typer(
-    help="Reinforcement learning of language models from one manifest.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run", context_settings={"ignore_unknown_options": False})(run.run)
+app.command("run")(run.run)
 app.command("validate")(validate.validate)
 app.command("dashboards")(dashboards.dashboards)
 app.add_typer(runs.app, name="runs")
 
 
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(importlib.metadata.version("rltrain"))
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Reinforcement learning of language models from one manifest."""
 
 
 def main() -> None:

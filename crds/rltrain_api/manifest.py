@@ -42,12 +42,12 @@ class Manifest:
             raise ManifestError(self.source, [Problem(path="", message=message, line=line)]) from error
 
     def line_of(self, location: Sequence[str | int]) -> int | None:
-        """Line, from 1, of the deepest part of `location` that the file holds."""
+        """Line, from 1, of the field at `location`, or of the part that it is missing from."""
         node, line = self._root, None
-        for part in location:
+        for index, part in enumerate(location):
             found = _child(node, part)
             if found is None:
-                break
+                return line if index == len(location) - 1 else None
             node, line = found
         return line
 

@@ -1,10 +1,21 @@
 """`spec.tracking`: where metrics, samples and traces go."""
 
 from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
 from rltrain_api.schema import Count, CountOrZero, DnsLabel, PathText, Rule, ShortText, SpecModel
+
+
+def _no_credentials(field: str) -> Rule:
+    """An address that stands in a manifest, and so in every tracker's copy of it, must hold no password."""
+    return Rule(
+        message=f"`{to_camel(field)}` holds a user name or password; put it into a Secret or the environment",
+        holds=lambda spec: "@" not in urlsplit(getattr(spec, field) or "").netloc,
+    )
+
 
 Tracker = Literal["console", "tensorboard", "mlflow", "wandb", "swanlab"]
 
@@ -33,6 +44,8 @@ class MlflowSpec(SpecModel):
     register_model: ShortText | None = None
     """Register checkpoints under this name in the model registry."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (_no_credentials("uri"),)
+
 
 class WandbSpec(SpecModel):
     """Weights & Biases."""
@@ -48,6 +61,8 @@ class WandbSpec(SpecModel):
     log_model: bool = False
     """Store checkpoints as artifacts."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (_no_credentials("base_url"),)
+
 
 class SwanlabSpec(SpecModel):
     """SwanLab."""
@@ -60,6 +75,8 @@ class SwanlabSpec(SpecModel):
     """Send at once, or write files to be sent later."""
     secret_ref: SecretRef | None = None
     """Secret with SWANLAB_API_KEY."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (_no_credentials("host"),)
 
 
 class TraceSpec(SpecModel):

@@ -151,6 +151,10 @@ BAD_OVERRIDES = [
         "data.train={type: file}",
         "spec.data.train: the sub-object that `type` names is missing; add it, such as `type: file` with `file: {path: …}`",
     ),
+    (
+        "tracking.mlflow.uri=https://ana:secret@mlflow.example",
+        "spec.tracking.mlflow: `uri` holds a user name or password; put it into a Secret or the environment",
+    ),
     ("training.lr_warmup_steps=10", "line 9: spec.training: `lrWarmupSteps` must be less than `totalSteps`"),
     ("model=builtin:tiny-llama", "spec.model: must be a mapping of fields, not 'builtin:tiny-llama'"),
 ]  # fmt: skip

@@ -76,11 +76,11 @@ def test_the_first_update_is_the_plain_policy_gradient() -> None:
         ids = torch.tensor([sample.prompt_ids + sample.response_ids])
         logp = plain(input_ids=ids).logits[0, :-1].log_softmax(-1).gather(1, ids[0, 1:, None])
         loss = loss - sample.advantage * logp[len(sample.prompt_ids) - 1 :].sum() / tokens
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     with torch.no_grad():
         for parameter in plain.parameters():
             assert parameter.grad is not None
-            parameter -= 0.1 * parameter.grad
+            parameter.add_(parameter.grad, alpha=-0.1)
     torch.testing.assert_close(weights(model), weights(plain), atol=1e-6, rtol=1e-4)
     advantages = sum(sample.advantage * len(sample.response_ids) for sample in SAMPLES)
     assert metrics[metric_names.POLICY_LOSS] == pytest.approx(-advantages / tokens, abs=1e-6)

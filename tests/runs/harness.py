@@ -15,8 +15,10 @@ import yaml
 from rltrain_trainer.log.reader import LogReader
 from rltrain_trainer.log.records import Entry, Mark, Scalars
 from rltrain_trainer.run_directory import RunDirectory, find_runs
+from rltrain_trainer.services.process import start_time
+from rltrain_trainer.services.reaper import mark_of, marked_processes
 
-COPY_ONE_DIGIT = {
+COPY_ONE_DIGIT: dict[str, Any] = {
     "apiVersion": "rltrain.io/v1alpha1",
     "kind": "RLTrainingJob",
     "metadata": {"name": "copy"},
@@ -53,6 +55,13 @@ class Run:
     def directory(self) -> RunDirectory:
         (run,) = find_runs(self.runs_dir)
         return run
+
+    @property
+    def mark(self) -> int:
+        """What all processes of the run carry."""
+        mark = mark_of(self.process.pid)
+        assert mark is not None
+        return mark
 
     def wait_for_step(self, step: int) -> None:
         """Return once the console has printed `step` or a later one."""
@@ -136,30 +145,34 @@ def marks(run: RunDirectory) -> list[str]:
     return [entry.record.name for entry in entries(run) if isinstance(entry.record, Mark)]
 
 
-def marked_processes(run_pid: int) -> list[int]:
-    """Processes, other than the run itself, that a run with this process id started and that still live."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                environment = (entry / "environ").read_bytes()
-            except (FileNotFoundError, ProcessLookupError, PermissionError):
-                continue  # it ended while we looked
-            if f"RLTRAIN_RUN_PROCESSES={run_pid}-".encode() in environment:
-                found.append(int(entry.name))
-    return found
-
-
-def wait_until_gone(run_pid: int, seconds: float = 20.0) -> list[int]:
-    """What is left of a run's processes; waits for the watcher to end them."""
+def wait_until_gone(mark: int, seconds: float = 20.0) -> list[int]:
+    """What is left of a run's processes, which carry `mark`; waits for the watcher to end them."""
     deadline = time.monotonic() + seconds
-    while (left := marked_processes(run_pid)) and time.monotonic() < deadline:
+    while (left := [pid for pid in marked_processes(mark) if not is_zombie(pid)]) and time.monotonic() < deadline:
         time.sleep(0.05)
     return left
 
 
-def kill(run: Run, number: int = signal.SIGKILL) -> None:
+def is_zombie(pid: int) -> bool:
+    return start_time(pid) is None
+
+
+def kill(run: Run) -> None:
+    """SIGKILL; returns once nothing of the run is left."""
+    mark = run.mark
+    assert list(marked_processes(mark)) != [run.process.pid], "Ray and the watcher are part of it"
+    os.kill(run.process.pid, signal.SIGKILL)
+    assert run.finish() == -signal.SIGKILL
+    assert wait_until_gone(mark) == []
+
+
+def interrupt(run: Run, number: signal.Signals) -> int:
+    """Send a signal that stops the run in order; returns the exit code once nothing of the run is left."""
+    mark = run.mark
     os.kill(run.process.pid, number)
+    code = run.finish()
+    assert wait_until_gone(mark) == []
+    return code
 
 
 def same(one: float, other: float) -> bool:

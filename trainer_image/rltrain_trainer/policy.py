@@ -38,7 +38,8 @@ class Policy:
         self._spec = spec
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._tokenizer = load_tokenizer(spec.model, directory)
-        self._model = load_model(spec.model, directory, seed=spec.training.seed).to(self._device)
+        self._model = load_model(spec.model, directory, seed=spec.training.seed)
+        torch.nn.Module.to(self._model, self._device)
         if spec.training.gradient_checkpointing:
             self._model.gradient_checkpointing_enable()
         parameters = sum(p.numel() for p in self._model.parameters())
@@ -60,7 +61,7 @@ class Policy:
         logits = response_logits(self._model, batch, dataclasses.replace(self._forward, temperature=1.0))
         logprobs = chosen_logprobs(logits, batch.response_ids)
         loss = -(logprobs * batch.response_mask).sum() / batch.response_mask.sum()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._spec.training.max_grad_norm)
         self._set_learning_rate(rate)
         self._optimizer.step()

@@ -91,7 +91,7 @@ class GRPOUpdate:
             batch = collate(samples, self.forward.pad_id, self.forward.device)
             losses, terms = self._token_losses(samples, batch)
             loss = (weights[part, : losses.shape[1]].to(losses.device) * losses).sum()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             sums.add(loss, terms, batch.response_mask)
 
     def _token_losses(self, samples: list[Sample], batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

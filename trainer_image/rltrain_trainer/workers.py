@@ -37,7 +37,7 @@ class PolicyWorker:
 
     def __init__(self, spec: JobSpec, directory: Path, output: Path) -> None:
         """Start the actor; what it prints goes to the end of the file `output`."""
-        gpus = min(1, ray.cluster_resources().get("GPU", 0))  # type: ignore[no-untyped-call]
+        gpus = min(1, ray.cluster_resources().get("GPU", 0))
         environment = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TOKENIZERS_PARALLELISM": "false"}
         options = {"num_cpus": 1, "num_gpus": gpus, "max_restarts": 0, "runtime_env": {"env_vars": environment}}
         self._actor = ray.remote(_PolicyActor).options(**options).remote(output)

@@ -3,6 +3,7 @@
 import errno
 import logging
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -183,7 +184,7 @@ def test_the_log_is_synced_every_interval_and_when_asked(
 ) -> None:
     log = open_log(log_interval=3)
     synced: list[int] = []
-    monkeypatch.setattr(writer.os, "fsync", synced.append)
+    monkeypatch.setattr(os, "fsync", synced.append)
     log_steps(log, range(1, 9))
     log.sync()
     assert len(synced) == 3
@@ -200,7 +201,7 @@ def test_a_failed_sync_is_reported_by_the_next(
 
     log = open_log()
     with monkeypatch.context() as patch:
-        patch.setattr(writer.os, "fsync", fail)
+        patch.setattr(os, "fsync", fail)
         log_steps(log, range(1, 2))
         with pytest.raises(RetryLater, match="disk full"):
             log_steps(log, range(2, 3))

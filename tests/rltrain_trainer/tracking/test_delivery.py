@@ -115,8 +115,8 @@ def test_a_failing_tracker_is_tried_again_until_it_works(
     assert state.error is not None and str(failure) in state.error
     assert tracker_states(run)[0].error == state.error
     tracker.failure = None
-    eventually(lambda: delivery.state().lag == 0)
-    assert (tracker.steps, delivery.state().health, delivery.state().error) == ([1, 2, 3], Health.DELIVERING, None)
+    eventually(lambda: delivery.state().health is Health.DELIVERING)
+    assert (tracker.steps, delivery.state().lag, delivery.state().error) == ([1, 2, 3], 0, None)
     delivery.finish(RunState.STOPPED)
     delivery.join(60)
 

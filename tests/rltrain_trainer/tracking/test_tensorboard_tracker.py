@@ -144,6 +144,7 @@ def test_a_tail_torn_at_any_byte_is_cut_and_written_again(
     for end in range(ends[-3], len(whole)):
         path.write_bytes(whole[:end])
         make_pump(run, job).deliver()
+        assert path.stat().st_size == max(whole_end for whole_end in ends if whole_end <= end)
         assert values(run) == expected(2)
         (run.cursors / "tensorboard.json").unlink()
         for later in event_files(run)[1:]:

@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Literal
 
 from rltrain_api.data import PromptSource
 from rltrain_api.errors import UserError
 from rltrain_trainer.data.types import Message, Prompt
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ class EncodedPrompt:
 
 def encode_prompts(
     prompts: Sequence[Prompt],
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: "PreTrainedTokenizerBase",
     source: PromptSource,
     max_tokens: int,
     overlong: Literal["error", "drop"],
@@ -65,7 +66,7 @@ def _fits(entry: EncodedPrompt, max_tokens: int, overlong: str) -> bool:
     return length <= max_tokens
 
 
-def _uses_template(tokenizer: PreTrainedTokenizerBase, source: PromptSource) -> bool:
+def _uses_template(tokenizer: "PreTrainedTokenizerBase", source: PromptSource) -> bool:
     has_template = tokenizer.chat_template is not None
     if source.chat_template == "always" and not has_template:
         raise UserError("`chatTemplate: always`, but the tokenizer has no chat template; set it to auto or never")
@@ -74,7 +75,7 @@ def _uses_template(tokenizer: PreTrainedTokenizerBase, source: PromptSource) -> 
     return has_template and source.chat_template != "never"
 
 
-def _text(prompt: Prompt, tokenizer: PreTrainedTokenizerBase, source: PromptSource, templated: bool) -> str:
+def _text(prompt: Prompt, tokenizer: "PreTrainedTokenizerBase", source: PromptSource, templated: bool) -> str:
     from jinja2 import TemplateError
 
     if not templated:
@@ -86,10 +87,9 @@ def _text(prompt: Prompt, tokenizer: PreTrainedTokenizerBase, source: PromptSour
         )
     messages = _messages(prompt, source.system_prompt)
     try:
-        text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
     except TemplateError as error:
         raise UserError(f"prompt {prompt.index} (from 0): the chat template refuses it: {error}") from error
-    return text
 
 
 def _messages(prompt: Prompt, system_prompt: str | None) -> list[Message]:

@@ -1,7 +1,8 @@
 """Prompts from JSON Lines, JSON and Parquet files. Called by `prompts`."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rltrain_trainer.data.types import Message, Prompt
 
 # A row and where it stands, such as `train.jsonl, line 3`.
 _Row = tuple[str, dict[str, Any]]
+_Rows = Generator[_Row, None, None]
 
 
 def load(source: PromptSource, directory: Path) -> list[Prompt]:
@@ -24,8 +26,9 @@ def load(source: PromptSource, directory: Path) -> list[Prompt]:
         raise UserError(f"data file `{spec.path}`: its name must end in {', '.join(_READERS)}")
     if not path.is_file():
         raise UserError(f"data file `{spec.path}` does not exist (relative paths start at {directory.resolve()})")
-    rows = islice(_READERS[path.suffix](path), spec.limit)
-    prompts = [_prompt(spec, index, where, row) for index, (where, row) in enumerate(rows)]
+    with closing(_READERS[path.suffix](path)) as reader:
+        rows = islice(reader, spec.limit)
+        prompts = [_prompt(spec, index, where, row) for index, (where, row) in enumerate(rows)]
     if not prompts:
         raise UserError(f"data file `{spec.path}` has no rows")
     return prompts
@@ -70,7 +73,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _json_rows(path: Path) -> Iterator[_Row]:
+def _json_rows(path: Path) -> _Rows:
     """Rows of a file with one JSON object a line."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
@@ -79,7 +82,7 @@ def _json_rows(path: Path) -> Iterator[_Row]:
                 yield where, _row(_parse(line, where), where)
 
 
-def _json_document_rows(path: Path) -> Iterator[_Row]:
+def _json_document_rows(path: Path) -> _Rows:
     """Rows of a file that holds one JSON list, or else one JSON object a line."""
     content = path.read_bytes()
     if not content.lstrip().startswith(b"["):
@@ -105,8 +108,8 @@ def _row(value: Any, where: str) -> dict[str, Any]:
     return value
 
 
-def _parquet_rows(path: Path) -> Iterator[_Row]:
-    import pyarrow
+def _parquet_rows(path: Path) -> _Rows:
+    import pyarrow as pa
     from pyarrow import parquet
 
     try:
@@ -114,11 +117,11 @@ def _parquet_rows(path: Path) -> Iterator[_Row]:
             rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
             for number, row in enumerate(rows, start=1):
                 yield f"{path.name}, row {number}", row
-    except pyarrow.ArrowException as error:
+    except pa.ArrowException as error:
         raise UserError(f"{path.name}: cannot be read as Parquet: {error}") from error
 
 
-_READERS: dict[str, Callable[[Path], Iterator[_Row]]] = {
+_READERS: dict[str, Callable[[Path], _Rows]] = {
     ".jsonl": _json_rows,
     ".json": _json_document_rows,
     ".parquet": _parquet_rows,

@@ -1,4 +1,4 @@
-"""Which prompts a step uses, as a pure function of the step: a resume needs nothing else. Called by the training loop."""
+"""Which prompts a step uses: a function of the step, so a resume needs nothing else. Called by the training loop."""
 
 from dataclasses import dataclass
 from functools import lru_cache

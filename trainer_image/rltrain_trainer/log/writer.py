@@ -149,8 +149,11 @@ class RunLog:
     def close(self) -> None:
         """Sync and close. May be called again."""
         with self._lock:
-            if not self._file.closed:
+            if self._file.closed:
+                return
+            try:
                 self.sync()
+            finally:
                 self._file.close()
                 self._syncs.shutdown()
         self._wake_all()
@@ -214,9 +217,9 @@ class RunLog:
             raise
 
     def _settle(self) -> None:
-        if self._syncing is not None:
-            _reporting_full_disk(self._syncing.result)
-            self._syncing = None
+        syncing, self._syncing = self._syncing, None
+        if syncing is not None:
+            _reporting_full_disk(syncing.result)
 
     def _wake_all(self) -> None:
         for wake in self._wakes:

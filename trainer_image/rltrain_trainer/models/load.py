@@ -4,13 +4,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from rltrain_api.errors import UserError
 from rltrain_api.model import ModelSpec
 from rltrain_api.problems import nearest
 from rltrain_trainer.models import smollm2, tiny_llama
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -19,9 +21,9 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 class _Source:
     """A model that has a name of its own in the spec."""
 
-    model: Callable[[int], PreTrainedModel]
+    model: Callable[[int], "PreTrainedModel"]
     """From a seed."""
-    tokenizer: Callable[[], PreTrainedTokenizerBase]
+    tokenizer: Callable[[], "PreTrainedTokenizerBase"]
 
 
 _SOURCES: dict[str, _Source] = {
@@ -33,7 +35,7 @@ _SOURCES: dict[str, _Source] = {
 }
 
 
-def load_model(spec: ModelSpec, directory: Path, *, seed: int) -> PreTrainedModel:
+def load_model(spec: ModelSpec, directory: Path, *, seed: int) -> "PreTrainedModel":
     """The causal language model in fp32; relative paths start at `directory`, random weights are drawn by `seed`.
 
     Raises UserError if it cannot be found or is not one.
@@ -47,7 +49,7 @@ def load_model(spec: ModelSpec, directory: Path, *, seed: int) -> PreTrainedMode
         raise _not_loaded("model", location, error) from error
 
 
-def load_tokenizer(spec: ModelSpec, directory: Path) -> PreTrainedTokenizerBase:
+def load_tokenizer(spec: ModelSpec, directory: Path) -> "PreTrainedTokenizerBase":
     """The tokenizer that goes with the model, or the one that `spec.tokenizer` names; it has a padding token.
 
     Raises UserError if it cannot be found.
@@ -81,7 +83,7 @@ def _location(path: str, directory: Path) -> str | Path:
 
 def _pretrained_model(
     location: str | Path, *, revision: str | None = None, trust_remote_code: bool = False
-) -> PreTrainedModel:
+) -> "PreTrainedModel":
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -93,7 +95,7 @@ def _pretrained_model(
 
 def _pretrained_tokenizer(
     location: str | Path, *, revision: str | None = None, trust_remote_code: bool = False
-) -> PreTrainedTokenizerBase:
+) -> "PreTrainedTokenizerBase":
     from transformers import AutoTokenizer
 
     tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(

@@ -1,16 +1,19 @@
 """`builtin:tiny-llama`: a Llama of 0.9 million random weights that reads characters. For tests and first steps."""
 
-from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 _PAD, _BOS, _EOS, _UNKNOWN = "<pad>", "<bos>", "<eos>", "<unk>"
 _SPECIAL = (_PAD, _BOS, _EOS, _UNKNOWN)
 _CHARACTERS = ("\n", *map(chr, range(ord(" "), ord("~") + 1)))
 
 
-def make_model(seed: int) -> LlamaForCausalLM:
+def make_model(seed: int) -> "LlamaForCausalLM":
     """The model with weights drawn by `seed`; the caller's random state stays as it was."""
     import torch
-    from transformers import LlamaConfig
+    from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
         vocab_size=len(_SPECIAL) + len(_CHARACTERS),
@@ -29,9 +32,10 @@ def make_model(seed: int) -> LlamaForCausalLM:
         return LlamaForCausalLM(config)
 
 
-def make_tokenizer() -> PreTrainedTokenizerFast:
+def make_tokenizer() -> "PreTrainedTokenizerFast":
     """One token a character of printable ASCII and the line feed; another character becomes `<unk>`."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
 
     vocabulary = {token: number for number, token in enumerate((*_SPECIAL, *_CHARACTERS))}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=_UNKNOWN))

@@ -1,4 +1,4 @@
-"""A reward function of the user's own: found before training starts, given what it asks for by name. Made by the scorer."""
+"""A reward function of the user's own, given what it asks for by the names of its parameters. Made by the scorer."""
 
 import inspect
 import math
@@ -26,8 +26,6 @@ def make_custom(spec: CustomReward, function: Callable[..., Any]) -> Reward:
         arguments = offered | spec.parameters | _column_values(name, columns, batch)
         try:
             returned = function(**arguments)
-        except UserError:
-            raise
         except Exception as error:
             trace = "".join(traceback.format_exception(error)).rstrip()
             raise UserError(f"reward function `{name}` failed at step {batch.step}:\n{trace}") from error

@@ -22,5 +22,5 @@ def _score(spec: ExactReward, response: str, answer: str) -> float:
     if not spec.partial_credit or not (response and answer):
         return float(response == answer)
     # Surplus characters count as wrong ones.
-    right = sum(given == wanted for given, wanted in zip_longest(response, answer))
+    right = [given == wanted for given, wanted in zip_longest(response, answer)].count(True)
     return right / max(len(response), len(answer))

@@ -1,4 +1,4 @@
-"""Finds the function that `file.py:function` or `module:function` names. Called by the scorer before training starts."""
+"""Finds the function that `file.py:function` or `module:function` names. Called by the scorer when it is built."""
 
 import hashlib
 import importlib

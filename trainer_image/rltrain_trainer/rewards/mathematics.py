@@ -4,7 +4,7 @@ import threading
 
 from rltrain_trainer.rewards.types import Log, RewardBatch, known_answers
 
-_TIMEOUT_SECONDS = 5
+_TIMEOUT_SECONDS = 2
 
 
 def mathematics(batch: RewardBatch, log: Log) -> list[float]:
@@ -23,9 +23,9 @@ def _verify(response: str, answer: str) -> bool | None:
     # Its time limit is an alarm signal, which only the main thread may set.
     timeout = _TIMEOUT_SECONDS if threading.current_thread() is threading.main_thread() else None
     try:
-        gold = parse(f"${answer}$", parsing_timeout=timeout, raise_on_error=True) or parse(
-            answer, parsing_timeout=timeout
-        )
+        # math-verify looks for marked-up formulas; a bare answer such as \frac{1}{2} becomes one.
+        marked = answer if "$" in answer or "\\boxed" in answer else f"${answer}$"
+        gold = parse(marked, parsing_timeout=timeout, raise_on_error=True)
         given = parse(response, parsing_timeout=timeout, raise_on_error=True)
         equal: bool = verify(gold, given, timeout_seconds=timeout, raise_on_error=True)
     except (Exception, TimeoutException):  # noqa: BLE001 (a response is arbitrary text: the parser may fail in any way)

@@ -7,10 +7,9 @@ from rltrain_api.errors import UserError
 from rltrain_api.reward import NumericReward
 from rltrain_trainer.rewards.types import Log, Reward, RewardBatch, known_answers
 
-# 12, -3, 1,234,567, .5, 6.02e23; a minus after a word or a number is an operator or a hyphen.
-_NUMBER = re.compile(
-    r"(?:(?<![\w)])[-+])?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)?(?:(?<=\d)\.\d+|\.\d+|(?<=\d))(?:[eE][-+]?\d+\b)?"
-)
+# 12, -3, 1,234.5, .5; a minus after a word, a number or a bracket is a hyphen or an operator.
+_NUMBER = re.compile(r"(?:(?<![\w)])-)?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|(?<![\w.])\.\d+)")
+_TYPESET_MINUS = "\N{MINUS SIGN}"
 
 
 def make_numeric(spec: NumericReward) -> Reward:
@@ -34,7 +33,7 @@ def _answer(text: str, spec: NumericReward) -> Decimal:
 
 
 def _pick(text: str, spec: NumericReward) -> Decimal | None:
-    numbers = _NUMBER.findall(text)
+    numbers = _NUMBER.findall(text.replace(_TYPESET_MINUS, "-"))
     return Decimal(numbers[-1 if spec.pick == "last" else 0].replace(",", "")) if numbers else None
 
 

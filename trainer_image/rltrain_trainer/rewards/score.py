@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -50,20 +51,21 @@ class RewardScorer:
     """All reward functions of a spec, ready to be called."""
 
     def __init__(self, spec: RewardSpec, directory: Path) -> None:
-        """Relative paths start at `directory`. Raises UserError for a function that is not there or cannot be called."""
+        """Relative paths start at `directory`. Raises UserError for a function that cannot be found or called."""
         self._terms = [(reward_name(f), f.weight, _FACTORIES[f.type](f, directory)) for f in spec.functions]
 
     def score(self, batch: RewardBatch) -> Scores:
         """Rewards of all samples. Raises UserError if a function fails or returns something else than numbers."""
         total = np.zeros(len(batch.responses))
         terms = {}
-        metrics: dict[str, float] = {}
+        logged: defaultdict[str, list[float]] = defaultdict(list)
         for name, weight, function in self._terms:
-            logged: defaultdict[str, list[float]] = defaultdict(list)
-            terms[name] = np.array(function(batch, lambda key, value: logged[key].append(float(value))), dtype=float)
+            terms[name] = np.array(function(batch, partial(_log, logged, name)), dtype=np.float64)
             total += weight * terms[name]
-            metrics[f"reward/{name}_mean"] = float(terms[name].mean())
-            # A name without a group of its own goes beside the function's reward.
-            own = {key if "/" in key else f"reward/{name}/{key}": values for key, values in logged.items()}
-            metrics |= {key: float(np.mean(values)) for key, values in own.items()}
-        return Scores(total=total, terms=terms, metrics=metrics)
+            logged[f"reward/{name}_mean"].extend(terms[name])
+        return Scores(total=total, terms=terms, metrics={key: float(np.mean(v)) for key, v in logged.items()})
+
+
+def _log(logged: defaultdict[str, list[float]], function: str, name: str, value: float) -> None:
+    """Note a metric; a name without a group of its own goes beside the reward of `function`."""
+    logged[name if "/" in name else f"reward/{function}/{name}"].append(float(value))

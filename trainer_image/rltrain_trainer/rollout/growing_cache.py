@@ -15,33 +15,42 @@ def make_cache(model: PreTrainedModel) -> DynamicCache:
     return cache
 
 
-class GrowingLayer(DynamicLayer):  # type: ignore[misc]
+class GrowingLayer(DynamicLayer):
     """A layer that writes a new token into a buffer, where `DynamicLayer` copies all tokens before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._key_buffer = self._value_buffer = torch.empty(0)
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """Append states [rows, heads, tokens, size]; returns views of all states so far."""
         if not self.is_initialized:
-            super().update(key_states, value_states)
-            self._key_buffer, self._value_buffer = self.keys, self.values
-            return self.keys, self.values
-        length = self.get_seq_length()
-        end = length + key_states.shape[-2]
-        if end > self._key_buffer.shape[-2]:
-            self._key_buffer, self._value_buffer = _with_room(self.keys, end), _with_room(self.values, end)
-        self._key_buffer[..., length:end, :] = key_states
-        self._value_buffer[..., length:end, :] = value_states
-        self.keys, self.values = self._key_buffer[..., :end, :], self._value_buffer[..., :end, :]
-        return self.keys, self.values
+            self.lazy_initialization(key_states, value_states)
+            self._key_buffer, self._value_buffer = key_states, value_states
+            keys, values = key_states, value_states
+        else:
+            length = self.get_seq_length()
+            self._key_buffer, keys = _append(self._key_buffer, length, key_states)
+            self._value_buffer, values = _append(self._value_buffer, length, value_states)
+        self.keys, self.values = keys, values
+        return keys, values
 
     def batch_select_indices(self, indices: Tensor) -> None:
         """Keep the rows `indices`, each as often as it is named."""
-        super().batch_select_indices(indices)
-        self._key_buffer, self._value_buffer = self.keys, self.values
+        length = self.get_seq_length()
+        self._key_buffer = self._key_buffer[indices, :, :length]
+        self._value_buffer = self._value_buffer[indices, :, :length]
+        self.keys, self.values = self._key_buffer, self._value_buffer
 
 
-def _with_room(states: Tensor, tokens: int) -> Tensor:
-    """A buffer that begins with `states` and has room for a quarter more than `tokens`."""
-    rows, heads, length, size = states.shape
-    buffer = torch.empty(rows, heads, tokens + tokens // 4 + 16, size, dtype=states.dtype, device=states.device)
-    buffer[..., :length, :] = states
-    return buffer
+def _append(buffer: Tensor, length: int, states: Tensor) -> tuple[Tensor, Tensor]:
+    """Write `states` behind the first `length` tokens of `buffer`; returns the buffer and its tokens so far."""
+    end = length + states.shape[-2]
+    if end > buffer.shape[-2]:
+        rows, heads, _, size = buffer.shape
+        # A quarter more than needed: seldom a copy, and never much memory without use.
+        larger = buffer.new_empty(rows, heads, end + end // 4 + 16, size)
+        larger[..., :length, :] = buffer[..., :length, :]
+        buffer = larger
+    buffer[..., length:end, :] = states
+    return buffer, buffer[..., :end, :]

@@ -29,6 +29,6 @@ class Stopping:
 
 
 def _eos_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
-    """The tokenizer's end-of-sequence token and those that the model's generation settings name: one, several or none."""
+    """The tokenizer's end-of-sequence token and those of the model's generation settings: one, several or none."""
     named = model.generation_config.eos_token_id if model.generation_config else None
     return {*(named if isinstance(named, list) else [named]), tokenizer.eos_token_id} - {None}

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from rltrain_api.errors import UserError
 from rltrain_trainer.rollout.decoding import DecodingBatch, Response
 from rltrain_trainer.rollout.grouped_attention import use_grouped_attention
 from rltrain_trainer.rollout.sampling import choose
@@ -41,8 +42,10 @@ class TransformersEngine:
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """One completion for each request, in their order; equal prompts are read by the model once a batch."""
+        if not requests:
+            return []
         order = sorted(range(len(requests)), key=lambda i: (len(requests[i].prompt_ids), requests[i].prompt_ids))
-        size = self._batch_size or max(1, len(order))
+        size = self._batch_size or len(order)
         stopping = Stopping(self._model, self._tokenizer, sampling.stop)
         responses: dict[int, Response] = {}
         with self._inference():
@@ -55,7 +58,7 @@ class TransformersEngine:
     @contextmanager
     def _inference(self) -> Iterator[None]:
         training = self._model.training
-        self._model.eval()
+        self._model.train(False)
         try:
             with (
                 torch.inference_mode(),
@@ -98,9 +101,13 @@ def _decode(batch: DecodingBatch, sampling: Sampling, stopping: Stopping) -> lis
 
 def _append(batch: DecodingBatch, tokens: Tensor, logprobs: Tensor, stopping: Stopping) -> None:
     """Add its token [rows] to each row that has not ended."""
-    active = [batch.rows[place] for place in batch.active()]
-    chosen = zip(batch.rows, tokens.tolist(), logprobs.tolist(), strict=True)
-    for row, token, logprob in chosen:
+    if bool(logprobs.isnan().any()):
+        raise UserError(
+            "the policy's probabilities are not numbers any more (NaN): the training has diverged, or its weights are "
+            "damaged; start from sound weights, with a lower training.learningRate or training.maxGradNorm"
+        )
+    active = [row for row in batch.rows if not row.ended]
+    for row, token, logprob in zip(batch.rows, tokens.tolist(), logprobs.tolist(), strict=True):
         if not row.ended:
             row.token_ids.append(token)
             row.logprobs.append(logprob)

@@ -18,6 +18,7 @@ from rltrain_api.errors import RetryLater, UserError
 from rltrain_api.tracking import TrackingSpec
 from rltrain_trainer.log.durable import replace_file
 from rltrain_trainer.services.process import Service, free_port, start_service, start_time
+from rltrain_trainer.tracking.parameters import without_credentials
 
 _PORT = 5000
 _START_SECONDS = 60.0
@@ -35,19 +36,25 @@ class MlflowServer:
         self._started: Service | None = None
 
     def uri(self) -> str:
-        """Address of the server, which is started if there is none; it may need some seconds until it answers."""
+        """Address of the server, which is started if there is none; it may need some seconds until it answers.
+
+        Raises RetryLater when the server that this object started has ended; the next call starts it again.
+        """
         self._database.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
             record = self._read()
             if record and start_time(record["pid"]) == record["start_time"]:
                 return f"http://127.0.0.1:{record['port']}"
+            if self._started:
+                self.stop()
+                raise RetryLater(f"the MLflow server ended; its output is in {self.log}")
             return self._start(record["port"] if record else _PORT)
 
     def stop(self) -> None:
         """End the server if this object started it. Others that need it start it again."""
-        if self._started:
-            self._started.stop()
-            self._started = None
+        started, self._started = self._started, None
+        if started:
+            started.stop()
 
     def _start(self, preferred_port: int) -> str:
         port = free_port(preferred_port)
@@ -67,10 +74,12 @@ class MlflowServer:
         return self._started.url
 
     def _read(self) -> dict[str, int] | None:
-        if not self._record.exists():
+        """Who the server is, or was. A file that a power cut left without its content says nothing."""
+        try:
+            record = json.loads(self._record.read_bytes())
+        except (FileNotFoundError, ValueError):
             return None
-        record: dict[str, int] = json.loads(self._record.read_text())
-        return record
+        return record if isinstance(record, dict) and record.keys() >= {"pid", "start_time", "port"} else None
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -99,17 +108,25 @@ def find_mlflow(
 
 
 def wait_for_mlflow(server: MlflowServer | str) -> str:
-    """Address of `server` once it answers. Raises RetryLater when ours has not come up after a minute."""
+    """Address of `server` once it answers. Raises RetryLater when ours has ended or not come up after a minute."""
     if isinstance(server, str):
         return server
-    address, deadline = server.uri(), time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(f"{address}/health", timeout=5):  # noqa: S310 (http, and ours)
-                return address
-        except OSError:
-            time.sleep(0.2)
-    raise RetryLater(f"the MLflow server at {address} does not answer; its output is in {server.log}")
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        address = server.uri()
+        if _answers(address):
+            return address
+        if time.monotonic() > deadline:
+            raise RetryLater(f"the MLflow server at {address} does not answer; its output is in {server.log}")
+        time.sleep(0.2)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/health", timeout=5):  # noqa: S310 (http, and ours)
+            return True
+    except OSError:
+        return False
 
 
 def _named(uri: str, source: str) -> MlflowServer | str:
@@ -117,4 +134,6 @@ def _named(uri: str, source: str) -> MlflowServer | str:
         return uri
     if uri.startswith(_SQLITE) and len(uri) > len(_SQLITE):
         return MlflowServer(Path(uri.removeprefix(_SQLITE)))
-    raise UserError(f"{source} is {uri!r}; give the http(s) address of an MLflow server or {_SQLITE}FILE")
+    raise UserError(
+        f"{source} is {without_credentials(uri)!r}; give the http(s) address of an MLflow server or {_SQLITE}FILE"
+    )

@@ -1,5 +1,6 @@
 """A server process in a session of its own, on a loopback port. Used by the dashboards' services."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -19,15 +20,15 @@ class Service:
     url: str
 
     def stop(self) -> None:
-        """End the process and what it started; wait until it is gone."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if self.process.poll() is None:
-                os.killpg(self.process.pid, number)
-            try:
+        """End the process and what it started; wait until it is gone. May be called again."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(_GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
-            return
+        # What is left of its group: the process itself, or children that it did not end.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
 
 def start_service(

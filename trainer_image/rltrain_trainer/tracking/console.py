@@ -28,7 +28,7 @@ class ConsoleTracker:
         self.names: dict[str, str] = {}
         self._run_uid = settings.run.run_uid
         self._total = settings.job.spec.training.total_steps
-        self._printed = 0
+        self._printed = -1
         self._metrics: dict[str, float] = {}
         self._times: deque[tuple[int, float]] = deque(maxlen=_PACE_STEPS)
         self._closed_output = False

@@ -20,8 +20,8 @@ class Cursor:
     position: Position = START
     sequence: int = 0
     """Number of the last record delivered."""
-    step: int = 0
-    """Last whole step delivered."""
+    step: int = -1
+    """Last whole step delivered; -1: none, since step 0 is the validation before training."""
     run_id: str | None = None
     url: str | None = None
     error: str | None = None

@@ -54,7 +54,7 @@ class Pump:
             self._save(
                 position=batch.end,
                 sequence=batch.entries[-1].sequence,
-                step=max(self.cursor.step, *steps, 0),
+                step=max([self.cursor.step, *steps]),
                 bookmark=self._tracker.bookmark,
                 names=dict(self._tracker.names),
                 error=None,

@@ -71,11 +71,13 @@ def _train(
     on_progress: OnProgress,
 ) -> Outcome:
     on_progress(Progress(phase="load", step=state.step if state else 0, total_steps=spec.training.total_steps))
-    scorer = RewardScorer(spec.reward, run.path)
-    prompts = load_all_prompts(spec, run.path, load_tokenizer(spec.model, run.path))
     reference = run.path / "reference" if spec.training.warm_start else None
     with ray_cluster():
+        # The actor imports and loads while prompts are encoded here.
         policy = PolicyWorker(spec, run.path, run.trainer_log)
+        scorer = RewardScorer(spec.reward, run.path)
+        prompts = load_all_prompts(spec, run.path, load_tokenizer(spec.model, run.path))
+        policy.wait()
         if state:
             policy.restore(checkpoints.path(state.step), reference)
         trainer = Trainer(

@@ -36,46 +36,51 @@ class PolicyWorker:
     """The policy, called as if it were here; it lives in an actor with the GPUs of this machine, if there are any."""
 
     def __init__(self, spec: JobSpec, directory: Path, output: Path) -> None:
-        """Start the actor; what it prints goes to the end of the file `output`."""
+        """Begin to start the actor and to load the policy; what it prints goes to the end of the file `output`."""
         gpus = min(1, ray.cluster_resources().get("GPU", 0))
-        environment = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TOKENIZERS_PARALLELISM": "false"}
-        options = {"num_cpus": 1, "num_gpus": gpus, "max_restarts": 0, "runtime_env": {"env_vars": environment}}
-        self._actor = ray.remote(_PolicyActor).options(**options).remote(output)
-        self._call("load", spec, directory)
+        self._actor = ray.remote(_PolicyActor).options(num_cpus=1, num_gpus=gpus, max_restarts=0).remote(output)
+        self._loading = self._actor.load.remote(spec, directory)
+
+    def wait(self) -> None:
+        """Return once the policy is loaded. Raises UserError when it cannot be."""
+        self._get(self._loading)
 
     def begin(self) -> None:
         """See `Policy.begin`."""
-        self._call("call", "begin")
+        self._call("begin")
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """See `Policy.generate`."""
-        completions: list[Completion] = self._call("call", "generate", requests, sampling)
+        completions: list[Completion] = self._call("generate", requests, sampling)
         return completions
 
     def warm_start(self, samples: Sequence[Sample], rate: float) -> float:
         """See `Policy.warm_start`."""
-        return float(self._call("call", "warm_start", samples, rate))
+        return float(self._call("warm_start", samples, rate))
 
     def update(self, samples: Sequence[Sample], step: int) -> dict[str, float]:
         """See `Policy.update`."""
-        metrics: dict[str, float] = self._call("call", "update", samples, step)
+        metrics: dict[str, float] = self._call("update", samples, step)
         return metrics
 
     def save(self, directory: Path) -> None:
         """See `Policy.save`."""
-        self._call("call", "save", directory)
+        self._call("save", directory)
 
     def save_reference(self, directory: Path) -> None:
         """See `Policy.save_reference`."""
-        self._call("call", "save_reference", directory)
+        self._call("save_reference", directory)
 
     def restore(self, directory: Path, reference: Path | None) -> None:
         """See `Policy.restore`."""
-        self._call("call", "restore", directory, reference)
+        self._call("restore", directory, reference)
 
     def _call(self, method: str, *arguments: object) -> Any:
+        return self._get(self._actor.call.remote(method, *arguments))
+
+    def _get(self, reference: Any) -> Any:
         try:
-            return ray.get(getattr(self._actor, method).remote(*arguments))
+            return ray.get(reference)
         except RayTaskError as error:
             if isinstance(error.cause, RltrainError):
                 raise error.cause from None
@@ -87,10 +92,15 @@ class PolicyWorker:
             ) from error
 
 
+# cuBLAS computes the same values each time only with this; tokenizers warn without it.
+_ENVIRONMENT = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TOKENIZERS_PARALLELISM": "false"}
+
+
 class _PolicyActor:
     """What runs in the actor's process."""
 
     def __init__(self, output: Path) -> None:
+        os.environ.update(_ENVIRONMENT)
         with output.open("ab") as stream:
             os.dup2(stream.fileno(), 1)
             os.dup2(stream.fileno(), 2)

@@ -1,5 +1,6 @@
 """Everything that keeps a manifest from running, found before anything starts. Used by `validate` and `run`."""
 
+import itertools
 from pathlib import Path
 
 from rltrain_api.errors import UserError
@@ -17,8 +18,8 @@ def check_job(path: Path, overrides: list[str]) -> RLTrainingJob:
     if not path.exists():
         raise UserError(f"{path} does not exist; give a manifest first, then the fields to set")
     job = resolve_paths(load_job(path, overrides), path.parent)
-    problems = [*check_supported(job), *_check_data(job, path.parent), *_check_rewards(job, path.parent)]
-    if problems:
+    references = (_check_data(job, path.parent), _check_rewards(job, path.parent), _check_trackers(job))
+    if problems := list(itertools.chain(check_supported(job), *references)):
         raise ManifestError(str(path), problems)
     return job
 
@@ -58,3 +59,14 @@ def _check_rewards(job: RLTrainingJob, directory: Path) -> list[Problem]:
         except UserError as error:
             problems.append(Problem(path=f"spec.reward.functions[{index}]", message=str(error)))
     return problems
+
+
+def _check_trackers(job: RLTrainingJob) -> list[Problem]:
+    from rltrain_trainer.services.mlflow_server import find_mlflow
+
+    try:
+        if "mlflow" in job.spec.tracking.logger:
+            find_mlflow(Path(), job.spec.tracking)
+    except UserError as error:
+        return [Problem(path="spec.tracking", message=str(error))]
+    return []

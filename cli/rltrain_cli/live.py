@@ -16,6 +16,8 @@ _SHOWN = (
     (metric_names.KL, "kl {:.4f}"),
     (metric_names.TOKENS_PER_SECOND, "{:.0f} tokens/s"),
 )
+# What may take minutes before step 1; a count may follow, as in `warm start 3/60`.
+_LONG_PHASES = ("load", "warm start", "validate")
 
 
 @contextmanager
@@ -44,7 +46,7 @@ class _PlainPhases:
         self._shown = ""
 
     def show(self, moment: Moment) -> None:
-        phase = moment.phase.rpartition(" ")[0] or moment.phase
-        if moment.step == 0 and phase in ("load", "warm start", "validate") and phase != self._shown:
+        phase = next((phase for phase in _LONG_PHASES if moment.phase.startswith(phase)), "")
+        if moment.step == 0 and phase not in ("", self._shown):
             stdout.print(f"{phase} …")
             self._shown = phase

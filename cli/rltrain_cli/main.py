@@ -1,12 +1,15 @@
-"""The command `rltrain`: its subcommands, and how every error becomes a message and an exit code."""
+"""The command `rltrain`: its subcommands, and how every error becomes a message and an exit code.
 
-import importlib.metadata
+The commands import what they do when they are called, so that help, completion and `runs list` are there at once.
+"""
+
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from rltrain_api.errors import RltrainError
+from rltrain_api.errors import RltrainError, UserError
 from rltrain_cli import dashboards, run, runs, validate
 from rltrain_cli.output import fail
 
@@ -22,8 +25,10 @@ app.add_typer(runs.app, name="runs")
 
 
 def _print_version(wanted: bool) -> None:
+    from importlib.metadata import version
+
     if wanted:
-        print(importlib.metadata.version("rltrain"))
+        print(version("rltrain"))
         raise typer.Exit
 
 
@@ -36,13 +41,26 @@ def _options(
     """Reinforcement learning of language models from one manifest."""
 
 
+def _refuse_dashes(arguments: Sequence[str]) -> None:
+    """No option has a dot in its name: who writes one means a field."""
+    for argument in arguments:
+        name, _, value = argument.partition("=")
+        if name.startswith("-") and "." in name and "/" not in name:
+            field = name.lstrip("-")
+            raise UserError(f"there is no option {name}; a field is set without dashes: {field}={value or '…'}")
+
+
 def main() -> None:
     """Entry point of the console script."""
     try:
-        app()
+        _refuse_dashes(sys.argv[1:])
+        app(prog_name="rltrain")
     except RltrainError as error:
         fail(str(error))
         sys.exit(error.exit_code)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,12 @@ from typing import Any
 from rltrain_api.errors import UserError
 from rltrain_api.job import RLTrainingJob
 from rltrain_api.load import load_job
-from rltrain_cli.validate import check_job
+from rltrain_api.problems import ManifestError
+from rltrain_cli.check import check_job
+from rltrain_cli.find import run_at, runs_in
+from rltrain_trainer.log.records import RunState
 from rltrain_trainer.log.summary import summarize_log
-from rltrain_trainer.run_directory import RunDirectory, find_runs
+from rltrain_trainer.run_directory import RunDirectory
 
 # What may change on resume without making the run another one.
 _CHANGEABLE = (
@@ -29,36 +32,58 @@ def prepare_run(
         if path.is_dir():
             raise UserError(f"{path} is a directory; give a manifest, or add --resume to continue the run in it")
         job = check_job(path, overrides)
-        return RunDirectory.create(runs_dir, job.metadata.name), job
+        return _create(runs_dir, job.metadata.name), job
     if path.is_dir():
-        run = RunDirectory.open(path)
+        run = run_at(path)
+        if not run.job_file.exists():
+            raise UserError(f"{path} holds no job.yaml, since its run never began; begin a new run from the manifest")
         job = check_job(run.job_file, overrides)
     else:
         job = check_job(path, overrides)
         run = _newest_unfinished(runs_dir, job)
     _refuse_changes(load_job(run.job_file), job)
-    step = summarize_log(run.log).last_step
-    if step >= job.spec.training.total_steps:
+    if _is_finished(run, job):
         raise UserError(
-            f"{run.path} is finished at step {step}; to train it on, add training.totalSteps=N with a larger number"
+            f"{run.path} is finished at step {job.spec.training.total_steps}; to train it on, add "
+            "training.totalSteps=N with a larger number"
         )
     return run, job
 
 
+def _create(runs_dir: Path, name: str) -> RunDirectory:
+    try:
+        return RunDirectory.create(runs_dir, name)
+    except OSError as error:
+        raise UserError(
+            f"no run can be made in {runs_dir} ({error.strerror}); name another directory with --dir"
+        ) from error
+
+
 def _newest_unfinished(runs_dir: Path, job: RLTrainingJob) -> RunDirectory:
     """The newest run of this job in `runs_dir` that has steps left."""
-    same = [run for run in find_runs(runs_dir) if _job_name(run) == job.metadata.name]
-    unfinished = [run for run in same if summarize_log(run.log).last_step < job.spec.training.total_steps]
+    same = [run for run in runs_in(runs_dir) if _job_name(run) == job.metadata.name]
+    unfinished = [run for run in same if not _is_finished(run, job)]
     if unfinished:
         return unfinished[-1]
-    reason = f"all {len(same)} runs of it there are finished" if same else "there is no run of it"
+    reason = "every run of it there is finished" if same else "there is no run of it"
     raise UserError(
-        f"nothing to resume: job `{job.metadata.name}` in {runs_dir}: {reason}; leave --resume out to begin a new run"
+        f"nothing to resume for job `{job.metadata.name}` in {runs_dir}: {reason}; "
+        "leave --resume out to begin a new run"
     )
 
 
+def _is_finished(run: RunDirectory, job: RLTrainingJob) -> bool:
+    """Whether nothing is left to do. A run that was killed before its last checkpoint has that still to make."""
+    summary = summarize_log(run.log)
+    return summary.ended is RunState.FINISHED and summary.last_step >= job.spec.training.total_steps
+
+
 def _job_name(run: RunDirectory) -> str | None:
-    return load_job(run.job_file).metadata.name if run.job_file.exists() else None
+    try:
+        return load_job(run.job_file).metadata.name
+    except ManifestError:
+        # A run that never began, or one that another version made, does not keep the others from going on.
+        return None
 
 
 def _refuse_changes(stored: RLTrainingJob, wanted: RLTrainingJob) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rltrain_api.errors import RetryLater
 from rltrain_cli.output import stdout
 from rltrain_trainer.services.mlflow_server import MlflowServer
 from rltrain_trainer.services.tensorboard import start_tensorboard
@@ -39,6 +40,15 @@ def wait_for_interrupt(message: str, mlflow: MlflowServer | str | None) -> None:
     address = None
     while not interrupted.wait(_KEEP_SECONDS):
         if isinstance(mlflow, MlflowServer):
-            earlier, address = address, mlflow.uri()
-            if earlier not in (None, address):
+            earlier, address = address, _kept_up(mlflow)
+            if earlier != address and earlier and address:
                 stdout.print(f"MLflow is now at {address}", markup=False)
+
+
+def _kept_up(mlflow: MlflowServer) -> str | None:
+    """Address of the server; None when it has just ended, after saying so: the next call starts it again."""
+    try:
+        return mlflow.uri()
+    except RetryLater as error:
+        stdout.print(f"{error}; starting it again", markup=False)
+        return None

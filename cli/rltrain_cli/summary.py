@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.table import Table
-
 from rltrain_api.job import RLTrainingJob
 from rltrain_api.support import cluster_only
-from rltrain_cli.output import stdout
-from rltrain_cli.validate import describe
+from rltrain_cli.check import describe_job
+from rltrain_cli.output import print_fields, stdout
+from rltrain_cli.tracker_line import tracker_line
 from rltrain_trainer.progress import Outcome
 from rltrain_trainer.run_directory import RunDirectory
 from rltrain_trainer.tracking.console import format_duration
@@ -17,15 +16,12 @@ from rltrain_trainer.tracking.states import TrackerState
 
 def print_start(run: RunDirectory, job: RLTrainingJob, addresses: Mapping[str, str]) -> None:
     """What runs, where, and where to watch it."""
-    rows = {"run": str(run.path), "job": describe(job), **addresses}
-    _print_rows(rows)
+    print_fields({"run": str(run.path), "job": describe_job(job), **addresses})
     if parts := cluster_only(job):
         stdout.print(f"not used on one machine: {', '.join(parts)}", markup=False)
 
 
-def print_summary(
-    run: RunDirectory, job: RLTrainingJob, outcome: Outcome, trackers: Sequence[TrackerState], runs_dir: Path
-) -> None:
+def print_summary(run: RunDirectory, outcome: Outcome, trackers: Sequence[TrackerState], runs_dir: Path) -> None:
     """How the run ended, where everything lies, and what to do next."""
     ending = "stopped" if outcome.stopped else "finished"
     rows = {ending: f"step {outcome.step} of {outcome.total_steps}"}
@@ -36,13 +32,15 @@ def print_summary(
         if outcome.best_validation is not None:
             rows["validation"] += f", best {outcome.best_validation:.3f} at step {outcome.best_step}"
     spent = sorted(outcome.seconds.items(), key=lambda item: -item[1])
-    rows["time"] = ", ".join(f"{phase} {format_duration(round(seconds))}" for phase, seconds in spent if seconds >= 0.5)
-    rows["checkpoint"] = str(run.checkpoints / "latest")
+    if times := [f"{phase} {format_duration(round(seconds))}" for phase, seconds in spent if seconds >= 0.5]:
+        rows["time"] = ", ".join(times)
+    latest = run.checkpoints / "latest"
+    rows["checkpoint"] = str(latest) if latest.exists() else "none yet"
     rows["log"] = str(run.log)
     for tracker in trackers:
-        rows[tracker.name] = _tracker_line(tracker, run)
+        rows[tracker.name] = tracker_line(tracker, run)
     stdout.print()
-    _print_rows(rows)
+    print_fields(rows)
     if outcome.stopped:
         stdout.print(f"continue with: rltrain run {run.path} --resume", markup=False)
     stdout.print(f"look at all runs with: rltrain dashboards {runs_dir}", markup=False)
@@ -57,24 +55,3 @@ def sparkline(values: Sequence[float], width: int = 40) -> str:
     low, high = min(means), max(means)
     scale = (len(blocks) - 1) / (high - low) if high > low else 0.0
     return "".join(blocks[round((mean - low) * scale)] for mean in means)
-
-
-def _tracker_line(tracker: TrackerState, run: RunDirectory) -> str:
-    text = f"{tracker.health} to step {tracker.step}"
-    if tracker.url:
-        text += f"  {tracker.url}"
-    if tracker.set_aside:
-        text += f"; {tracker.set_aside} records refused, see {run.cursors}"
-    if tracker.lag:
-        because = f" ({tracker.error})" if tracker.error else ""
-        text += f"; {tracker.lag} records left{because}; deliver them with: rltrain runs sync {run.path}"
-    return text
-
-
-def _print_rows(rows: Mapping[str, str]) -> None:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for name, value in rows.items():
-        table.add_row(name, value)
-    stdout.print(table)

@@ -20,7 +20,7 @@ from rltrain_trainer.tracking.states import TrackerState
 def train(path: Path, overrides: list[str], runs_dir: Path, *, resume: bool, serve: bool, tensorboard: bool) -> None:
     """Train the job of the manifest or run directory `path`; exits with the signal's code when one stopped it."""
     run, job = prepare_run(path, overrides, runs_dir, resume=resume)
-    runs_dir = run.path.resolve().parent if resume else runs_dir
+    runs_dir = run.path.parent
     loggers = job.spec.tracking.logger
     mlflow = find_mlflow(runs_dir, job.spec.tracking) if "mlflow" in loggers else None
     start_reaper()
@@ -29,7 +29,7 @@ def train(path: Path, overrides: list[str], runs_dir: Path, *, resume: bool, ser
         print_start(run, job, addresses)
         outcome, trackers = _attempt(run, job, interrupts, mlflow)
         print_summary(run, outcome, trackers, runs_dir)
-        if serve and addresses and not outcome.stopped:
+        if serve and addresses and not interrupts.stop.is_set():
             wait_for_interrupt("The dashboards stay up; Ctrl-C ends them.", mlflow)
     if outcome.stopped:
         sys.exit(interrupts.exit_code)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from rltrain_api.job import JobSpec
 from rltrain_trainer.batches import Sample
 from rltrain_trainer.policy import Policy

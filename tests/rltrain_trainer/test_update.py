@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from rltrain_api.algorithm import GRPOSpec
 from rltrain_api.training import TrainingSpec
 from rltrain_trainer.batches import Sample

@@ -21,6 +21,8 @@ from rltrain_trainer.rollout.types import Completion, Request, Sampling
 def ray_cluster() -> Iterator[None]:
     """A Ray cluster: the one that RAY_ADDRESS names, else one of this process's own on this machine."""
     address = os.environ.get("RAY_ADDRESS", "local")
+    # Ray would run the policy behind everything else, the delivery to trackers included.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     # Ray answers SIGTERM by leaving at once; a run ends at a step, with a checkpoint.
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
@@ -38,7 +40,8 @@ class PolicyWorker:
     def __init__(self, spec: JobSpec, directory: Path, output: Path) -> None:
         """Begin to start the actor and to load the policy; what it prints goes to the end of the file `output`."""
         gpus = min(1, ray.cluster_resources().get("GPU", 0))
-        self._actor = ray.remote(_PolicyActor).options(num_cpus=1, num_gpus=gpus, max_restarts=0).remote(output)
+        actor_class: Any = ray.remote(_PolicyActor)
+        self._actor = actor_class.options(num_cpus=1, num_gpus=gpus, max_restarts=0).remote(output)
         self._loading = self._actor.load.remote(spec, directory)
 
     def wait(self) -> None:

@@ -3,6 +3,7 @@
 import copy
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -25,7 +26,7 @@ def make_requests(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], samp
     ]
 
 
-def transformers_greedy(model: PreTrainedModel, prompt_ids: list[int], count: int) -> list[int]:
+def transformers_greedy(model: Any, prompt_ids: list[int], count: int) -> list[int]:
     """What transformers' own `generate` adds to the prompt, without padding after the end."""
     output = model.generate(
         torch.tensor([prompt_ids]), attention_mask=torch.ones(1, len(prompt_ids)), max_new_tokens=count, do_sample=False
@@ -57,7 +58,8 @@ def make_grouped_model() -> PreTrainedModel:
         pad_token_id=0,
     )
     torch.manual_seed(0)
-    return LlamaForCausalLM(config).eval()
+    model: PreTrainedModel = LlamaForCausalLM(config).eval()
+    return model
 
 
 @pytest.fixture(params=["tiny", "grouped"])

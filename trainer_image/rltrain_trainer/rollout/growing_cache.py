@@ -19,7 +19,7 @@ class GrowingLayer(DynamicLayer):
     """A layer that writes a new token into a buffer, where `DynamicLayer` copies all tokens before it."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._key_buffer = self._value_buffer = torch.empty(0)
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:

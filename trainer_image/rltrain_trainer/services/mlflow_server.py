@@ -17,11 +17,12 @@ from pathlib import Path
 from rltrain_api.errors import RetryLater, UserError
 from rltrain_api.tracking import TrackingSpec
 from rltrain_trainer.log.durable import replace_file
-from rltrain_trainer.services.process import Service, free_port, start_service, start_time
+from rltrain_trainer.services.process import Port, Service, claim_port, start_service, start_time
 from rltrain_trainer.tracking.parameters import without_credentials
 
 _PORT = 5000
 _START_SECONDS = 60.0
+_PORT_SECONDS = 3.0
 _SQLITE = "sqlite:///"
 
 
@@ -30,7 +31,7 @@ class MlflowServer:
 
     def __init__(self, database: Path) -> None:
         """`database` is the SQLite file; artifacts and the server's own files lie beside it."""
-        self._database = database.absolute()
+        self.database = database.absolute()
         self.log = database.with_suffix(".server.log")
         self._record = database.with_suffix(".server.json")
         self._started: Service | None = None
@@ -40,7 +41,7 @@ class MlflowServer:
 
         Raises RetryLater when the server that this object started has ended; the next call starts it again.
         """
-        self._database.parent.mkdir(parents=True, exist_ok=True)
+        self.database.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
             record = self._read()
             if record and start_time(record["pid"]) == record["start_time"]:
@@ -48,7 +49,7 @@ class MlflowServer:
             if self._started:
                 self.stop()
                 raise RetryLater(f"the MLflow server ended; its output is in {self.log}")
-            return self._start(record["port"] if record else _PORT)
+            return self._start(_freed_port(record["port"]) if record else claim_port(_PORT))
 
     def stop(self) -> None:
         """End the server if this object started it. Others that need it start it again."""
@@ -56,20 +57,19 @@ class MlflowServer:
         if started:
             started.stop()
 
-    def _start(self, preferred_port: int) -> str:
-        port = free_port(preferred_port)
-        artifacts = self._database.parent / "artifacts"
-        command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
-        # One worker: SQLite has one writer.
-        options = ["--workers", "1", "--backend-store-uri", f"{_SQLITE}{self._database}"]
+    def _start(self, port: Port) -> str:
+        command = [sys.executable, "-m", "rltrain_trainer.services.mlflow_process", str(self.database)]
+        options = ["--host", "127.0.0.1", "--port", str(port.number)]
+        artifacts = ["--artifacts-destination", str(self.database.parent / "artifacts")]
         self._started = start_service(
-            [*command, *options, "--artifacts-destination", str(artifacts)],
+            # One worker: SQLite has one writer.
+            [*command, *options, "--workers", "1", *artifacts],
             port=port,
             log=self.log,
             environment={"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
         )
         pid = self._started.process.pid
-        record = {"pid": pid, "start_time": start_time(pid), "port": port}
+        record = {"pid": pid, "start_time": start_time(pid), "port": port.number}
         replace_file(self._record, json.dumps(record).encode(), sync=False)
         return self._started.url
 
@@ -83,7 +83,7 @@ class MlflowServer:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        descriptor = os.open(self._database.with_suffix(".server.lock"), os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(self.database.with_suffix(".server.lock"), os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -119,6 +119,15 @@ def wait_for_mlflow(server: MlflowServer | str) -> str:
         if time.monotonic() > deadline:
             raise RetryLater(f"the MLflow server at {address} does not answer; its output is in {server.log}")
         time.sleep(0.2)
+
+
+def _freed_port(number: int) -> Port:
+    """The port of the last server, whose processes may still be ending; another one when it does not become free."""
+    deadline = time.monotonic() + _PORT_SECONDS
+    while (port := claim_port(number)).number != number and time.monotonic() < deadline:
+        port.release()
+        time.sleep(0.05)
+    return port
 
 
 def _answers(address: str) -> bool:

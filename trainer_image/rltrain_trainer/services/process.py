@@ -31,28 +31,58 @@ class Service:
         self.process.wait()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Port:
+    """A free port of the loopback interface, claimed: a server needs seconds until it listens there itself."""
+
+    number: int
+    claim: socket.socket
+    """A name in the kernel that only one socket can have; it is free again when every process with it has ended."""
+
+    def release(self) -> None:
+        """Give up this process's part in the claim."""
+        self.claim.close()
+
+
 def start_service(
-    command: Sequence[str], *, port: int, log: Path, environment: Mapping[str, str] | None = None
+    command: Sequence[str], *, port: Port, log: Path, environment: Mapping[str, str] | None = None
 ) -> Service:
-    """Start `command`, which serves on `port` of the loopback interface; its output goes to the file `log`.
+    """Start `command`, which serves on `port` and holds its claim from now on; its output goes to the file `log`.
 
     It gets a session of its own: Ctrl-C in the terminal is for the run alone, which then ends it in order.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            env={**os.environ, **(environment or {})},
-        )
-    return Service(process=process, url=f"http://127.0.0.1:{port}")
+    try:
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                pass_fds=[port.claim.fileno()],
+                env={**os.environ, **(environment or {})},
+            )
+    finally:
+        port.release()
+    return Service(process=process, url=f"http://127.0.0.1:{port.number}")
 
 
-def free_port(preferred: int) -> int:
-    """`preferred` if nothing listens there on the loopback interface, else a port that is free."""
+def claim_port(preferred: int) -> Port:
+    """`preferred` if nobody listens there or has claimed it, else another port."""
+    while True:
+        number = _free_port(preferred)
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0rltrain-port-{number}")
+        except OSError:
+            claim.close()
+            preferred = 0
+            continue
+        return Port(number=number, claim=claim)
+
+
+def _free_port(preferred: int) -> int:
     for port in (preferred, 0):
         with socket.socket() as candidate:
             candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,0 +1,32 @@
+"""The process that becomes MLflow's server once its database is whole. Started by `mlflow_server`.
+
+MLflow makes and migrates dozens of tables one by one. A server that is killed in between leaves a file that no later
+one accepts, so the file is made under another name and gets its own when it is whole.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+_SQLITE = "sqlite:///"
+
+
+def make_database(database: Path) -> None:
+    """Make the SQLite file if there is none, whole or not at all."""
+    if database.exists():
+        return
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    making = database.with_name(f".{database.name}.making")
+    for left in (making, making.with_name(f"{making.name}-journal")):
+        left.unlink(missing_ok=True)
+    # The second argument is where the server keeps the artifacts of the experiment that is there from the start.
+    SqlAlchemyStore(f"{_SQLITE}{making}", "mlflow-artifacts:/")  # type: ignore[no-untyped-call]
+    making.rename(database)
+
+
+if __name__ == "__main__":
+    path, *options = sys.argv[1:]
+    make_database(Path(path))
+    server = ["-m", "mlflow", "server", "--backend-store-uri", f"{_SQLITE}{path}", *options]
+    os.execv(sys.executable, [sys.executable, *server])  # noqa: S606 (a list, and ours)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rltrain_api.errors import RetryLater
-from rltrain_cli.output import stdout
-from rltrain_trainer.services.mlflow_server import MlflowServer
+from rltrain_cli.output import stderr, stdout
+from rltrain_trainer.services.mlflow_server import MlflowServer, answers
 from rltrain_trainer.services.tensorboard import start_tensorboard
 from rltrain_trainer.tracking.parameters import without_credentials
 
@@ -32,23 +32,39 @@ def serving(directory: Path, *, tensorboard: bool, mlflow: MlflowServer | str | 
 
 
 def wait_for_interrupt(message: str, mlflow: MlflowServer | str | None) -> None:
-    """Print `message` and wait for Ctrl-C or SIGTERM; take MLflow's server over when the run that had it ends."""
+    """Print `message` and wait for Ctrl-C or SIGTERM, with MLflow's server kept up, whoever started it.
+
+    Raises RetryLater when the server cannot be started.
+    """
     interrupted = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: interrupted.set())
     stdout.print(message, markup=False)
-    address = None
+    keeper = _Keeper(mlflow) if isinstance(mlflow, MlflowServer) else None
     while not interrupted.wait(_KEEP_SECONDS):
-        if isinstance(mlflow, MlflowServer):
-            earlier, address = address, _kept_up(mlflow)
-            if earlier != address and earlier and address:
-                stdout.print(f"MLflow is now at {address}", markup=False)
+        if keeper:
+            keeper.look()
 
 
-def _kept_up(mlflow: MlflowServer) -> str | None:
-    """Address of the server; None when it has just ended, after saying so: the next call starts it again."""
-    try:
-        return mlflow.uri()
-    except RetryLater as error:
-        stdout.print(f"{error}; starting it again", markup=False)
-        return None
+class _Keeper:
+    """Starts a server again that has ended, as it does with the run that started it."""
+
+    def __init__(self, server: MlflowServer) -> None:
+        self._server = server
+        self._address: str | None = None
+        self._answered = False
+
+    def look(self) -> None:
+        """Raises RetryLater when the server has ended without ever having answered: it would do so again."""
+        try:
+            address = self._server.uri()
+        except RetryLater as error:
+            if not self._answered:
+                raise
+            stderr.print(f"{error}; starting it again", markup=False)
+            self._answered = False
+            return
+        if self._address not in (None, address):
+            stdout.print(f"MLflow is now at {address}", markup=False)
+        self._address = address
+        self._answered = self._answered or answers(address)

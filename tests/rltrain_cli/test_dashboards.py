@@ -1,5 +1,7 @@
 """`rltrain dashboards`: both servers answer, and end with it."""
 
+import json
+import os
 import signal
 import urllib.error
 import urllib.request
@@ -29,7 +31,9 @@ def addresses_of(lines: list[str]) -> dict[str, str]:
     return {name: address.strip() for name, _, address in (line.strip().partition(" ") for line in lines)}
 
 
-def test_both_answer_and_end_with_the_command(start: Start, eventually: Eventually, tmp_path: Path) -> None:
+def test_both_answer_and_mlflow_comes_back_and_all_end_with_the_command(
+    start: Start, eventually: Eventually, tmp_path: Path
+) -> None:
     make_run(tmp_path / "runs")
     process = start("dashboards")
     assert process.stdout
@@ -40,8 +44,16 @@ def test_both_answer_and_end_with_the_command(start: Start, eventually: Eventual
     assert mark is not None
     eventually(lambda: answers(f"{addresses['TensorBoard']}/data/runs"))
     eventually(lambda: answers(f"{addresses['MLflow']}/health"))
+
+    record = tmp_path / "runs" / "mlflow" / "mlflow.server.json"
+    killed = json.loads(record.read_text())["pid"]
+    os.killpg(killed, signal.SIGKILL)
+    eventually(lambda: bool(json.loads(record.read_text())["pid"] != killed))
+    eventually(lambda: answers(f"{addresses['MLflow']}/health"))
+
     process.send_signal(signal.SIGTERM)
-    assert process.communicate() == ("", "")
+    note = "the MLflow server ended; its output is in runs/mlflow/mlflow.server.log; starting it again\n"
+    assert process.communicate() == ("", note)
     assert process.returncode == 0
     eventually(lambda: not [pid for pid in marked_processes(mark) if start_time(pid) is not None])
     assert not any(map(answers, addresses.values()))
@@ -79,7 +91,7 @@ def test_a_server_that_cannot_start_ends_the_command_with_its_log(start: Start, 
     database.parent.mkdir(parents=True)
     database.write_text("this is no SQLite file")
     process = start("dashboards")
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate()
     assert process.returncode == 4
     assert err == "error: the MLflow server ended; its output is in runs/mlflow/mlflow.server.log\n"
 

@@ -1,4 +1,4 @@
-"""That training learns: the digit-copying task from random weights, by a reward function of the user's own."""
+"""That training learns: the digit-copying task, by a reward function of the user's own, after a short warm start."""
 
 from pathlib import Path
 
@@ -13,17 +13,19 @@ def place_by_place(responses, answers, log, bonus):
 '''
 
 
-def test_copying_a_digit_is_learnt_to_95_percent_from_random_weights(starter: Starter) -> None:
+def test_copying_a_digit_is_learnt_to_95_percent_by_a_function_of_the_users(starter: Starter) -> None:
     Path(starter.directory / "rewards.py").write_text(REWARD)
     custom = {"function": "rewards.py:place_by_place", "parameters": {"bonus": 0.0}}
     manifest = starter.manifest(
         {
             "algorithm": {"grpo": {"klCoefficient": 0.0}},
             "training": {
-                "totalSteps": 150,
+                "totalSteps": 80,
+                "lrSchedule": "linear",
+                "warmStart": {"steps": 20},
                 "batchSize": 16,
                 "deterministic": False,
-                "validateEvery": 50,
+                "validateEvery": 40,
                 "checkpointEvery": 0,
             },
             "rollout": {"samplesPerPrompt": 16},
@@ -33,8 +35,8 @@ def test_copying_a_digit_is_learnt_to_95_percent_from_random_weights(starter: St
     run = starter.run(manifest, "--no-dashboards")
     assert run.process.returncode == 0, run.output
     values = first_values(run.directory())
-    assert values["reward/episode_reward_mean", 1] < 0.3
-    assert values["reward/episode_reward_mean", 150] >= 0.95
-    assert values["validation/reward_mean", 150] >= 0.95
-    assert values["reward/place_by_place/exact", 150] >= 0.95
+    assert values["reward/episode_reward_mean", 1] < 0.4
+    assert values["reward/episode_reward_mean", 80] >= 0.95
+    assert values["validation/reward_mean", 80] >= 0.95
+    assert values["reward/place_by_place/exact", 80] >= 0.95
     assert (run.directory().checkpoints / "best").exists()

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -106,9 +108,10 @@ def mlflow_processes(marks: list[int]) -> list[int]:
 
 
 def test_two_that_ask_at_once_get_one_server_and_the_second_takes_over_when_the_first_is_killed(
-    tmp_path: Path, make_owner: Callable[[Path], Owner]
+    tmp_path: Path, new_database: Path, make_owner: Callable[[Path], Owner]
 ) -> None:
-    database = tmp_path / "mlflow" / "mlflow.db"
+    database = tmp_path / "mlflow.db"
+    shutil.copy(new_database, database)
     owners = [make_owner(database) for _ in range(2)]
     for owner in owners:
         owner.say("now")
@@ -120,6 +123,10 @@ def test_two_that_ask_at_once_get_one_server_and_the_second_takes_over_when_the_
 
     first, second = owners if serving in marked_processes(answers[0][1]) else reversed(owners)
     first.kill()
+    deadline = time.monotonic() + 60
+    while start_time(serving) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     second.say("and now?")
     again, _ = second.answer()
     assert again == address

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
-from transformers import PreTrainedModel
+from transformers import DynamicCache, PreTrainedModel
 
-from rltrain_trainer.rollout.growing_cache import make_cache
 from rltrain_trainer.rollout.sampling import uniform_numbers
 from rltrain_trainer.rollout.types import Request
 
@@ -28,7 +27,7 @@ class DecodingBatch:
     def __init__(self, model: PreTrainedModel, requests: Sequence[Request], max_new_tokens: int) -> None:
         self._model = model
         self._prompts = [tuple(request.prompt_ids) for request in requests]
-        self._cache = make_cache(model)
+        self._cache = DynamicCache(config=model.config)
         self._uniforms = uniform_numbers([request.seed for request in requests], max_new_tokens).to(model.device)
         self.rows = [Response() for _ in requests]
 

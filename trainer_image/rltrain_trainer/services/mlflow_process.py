@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from rltrain_trainer.log.durable import sync_directory
+
 _SQLITE = "sqlite:///"
 
 
@@ -16,13 +18,19 @@ def make_database(database: Path) -> None:
     if database.exists():
         return
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    from sqlalchemy import Engine, event
 
     making = database.with_name(f".{database.name}.making")
     for left in (making, making.with_name(f"{making.name}-journal")):
         left.unlink(missing_ok=True)
+    # Hundreds of waits for the disk are one, below: nobody needs the file before it is whole.
+    event.listen(Engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
     # The second argument is where the server keeps the artifacts of the experiment that is there from the start.
     SqlAlchemyStore(f"{_SQLITE}{making}", "mlflow-artifacts:/")  # type: ignore[no-untyped-call]
+    with making.open("rb") as file:
+        os.fsync(file.fileno())
     making.rename(database)
+    sync_directory(database.parent)
 
 
 if __name__ == "__main__":

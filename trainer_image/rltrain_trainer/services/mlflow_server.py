@@ -21,7 +21,8 @@ from rltrain_trainer.services.process import Port, Service, claim_port, start_se
 from rltrain_trainer.tracking.parameters import without_credentials
 
 _PORT = 5000
-_START_SECONDS = 60.0
+# A new database on a busy machine takes minutes.
+_START_SECONDS = 180.0
 _PORT_SECONDS = 3.0
 _SQLITE = "sqlite:///"
 
@@ -108,13 +109,13 @@ def find_mlflow(
 
 
 def wait_for_mlflow(server: MlflowServer | str) -> str:
-    """Address of `server` once it answers. Raises RetryLater when ours has ended or not come up after a minute."""
+    """Address of `server` once it answers. Raises RetryLater when ours has ended or does not come up."""
     if isinstance(server, str):
         return server
     deadline = time.monotonic() + _START_SECONDS
     while True:
         address = server.uri()
-        if _answers(address):
+        if answers(address):
             return address
         if time.monotonic() > deadline:
             raise RetryLater(f"the MLflow server at {address} does not answer; its output is in {server.log}")
@@ -130,7 +131,8 @@ def _freed_port(number: int) -> Port:
     return port
 
 
-def _answers(address: str) -> bool:
+def answers(address: str) -> bool:
+    """Whether an MLflow server serves there."""
     try:
         with urllib.request.urlopen(f"{address}/health", timeout=5):  # noqa: S310 (http, and ours)
             return True

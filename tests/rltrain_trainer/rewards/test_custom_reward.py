@@ -1,5 +1,6 @@
 """Reward functions of the user's own: how they are found, what they get, what is refused."""
 
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,13 @@ def test_a_module_is_named_without_file(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.syspath_prepend(tmp_path)
     scorer = make_scorer(tmp_path, "", function="reward_in_a_module:own")
     assert scorer.score(BATCH).total.tolist() == [1.0, 1.0]
+
+
+def test_a_file_imports_the_one_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / "beside_the_reward.py").write_text("ONES = [1, 1]")
+    code = "from beside_the_reward import ONES\ndef own(responses): return ONES"
+    assert score(tmp_path, code).total.tolist() == [1.0, 1.0]
 
 
 def test_files_of_the_same_name_are_different_modules(tmp_path: Path) -> None:

@@ -50,6 +50,9 @@ def _load_file(reference: str, path: Path) -> ModuleType:
     assert spec is not None and spec.loader is not None  # noqa: S101 (given for every name that ends in .py)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    # A file may import those beside it, as it could if it were run; at the end, so that it hides nothing.
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.append(folder)
     try:
         spec.loader.exec_module(module)
     except Exception as error:

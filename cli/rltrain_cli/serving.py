@@ -52,19 +52,20 @@ class _Keeper:
     def __init__(self, server: MlflowServer) -> None:
         self._server = server
         self._address: str | None = None
-        self._answered = False
+        self._ended = 0
 
     def look(self) -> None:
-        """Raises RetryLater when the server has ended without ever having answered: it would do so again."""
+        """Raises RetryLater when the server has ended twice without having answered in between."""
         try:
             address = self._server.uri()
         except RetryLater as error:
-            if not self._answered:
+            self._ended += 1
+            if self._ended > 1:
                 raise
             stderr.print(f"{error}; starting it again", markup=False)
-            self._answered = False
             return
         if self._address not in (None, address):
             stdout.print(f"MLflow is now at {address}", markup=False)
         self._address = address
-        self._answered = self._answered or answers(address)
+        if self._ended and answers(address):
+            self._ended = 0

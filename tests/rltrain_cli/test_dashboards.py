@@ -16,6 +16,7 @@ from rltrain_trainer.services.reaper import mark_of, marked_processes
 from tests.rltrain_cli.builders import make_run
 from tests.rltrain_cli.conftest import Call, Start
 
+ENDED = "the MLflow server ended; its output is in runs/mlflow/mlflow.server.log"
 Eventually = Callable[[Callable[[], bool]], None]
 
 
@@ -52,8 +53,7 @@ def test_both_answer_and_mlflow_comes_back_and_all_end_with_the_command(
     eventually(lambda: answers(f"{addresses['MLflow']}/health"))
 
     process.send_signal(signal.SIGTERM)
-    note = "the MLflow server ended; its output is in runs/mlflow/mlflow.server.log; starting it again\n"
-    assert process.communicate() == ("", note)
+    assert process.communicate() == ("", f"{ENDED}; starting it again\n")
     assert process.returncode == 0
     eventually(lambda: not [pid for pid in marked_processes(mark) if start_time(pid) is not None])
     assert not any(map(answers, addresses.values()))
@@ -87,13 +87,12 @@ def command_of(pid: int) -> bytes:
 
 
 def test_a_server_that_cannot_start_ends_the_command_with_its_log(start: Start, tmp_path: Path) -> None:
-    database = tmp_path / "runs" / "mlflow" / "mlflow.db"
-    database.parent.mkdir(parents=True)
-    database.write_text("this is no SQLite file")
+    # In the way of the database that is to be made.
+    (tmp_path / "runs" / "mlflow" / ".mlflow.db.making").mkdir(parents=True)
     process = start("dashboards")
     _, err = process.communicate()
     assert process.returncode == 4
-    assert err == "error: the MLflow server ended; its output is in runs/mlflow/mlflow.server.log\n"
+    assert err == f"{ENDED}; starting it again\nerror: {ENDED}\n"
 
 
 @pytest.mark.parametrize(

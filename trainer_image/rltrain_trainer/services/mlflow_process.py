@@ -17,12 +17,12 @@ def make_database(database: Path) -> None:
     """Make the SQLite file if there is none, whole or not at all."""
     if database.exists():
         return
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
-    from sqlalchemy import Engine, event
-
     making = database.with_name(f".{database.name}.making")
     for left in (making, making.with_name(f"{making.name}-journal")):
         left.unlink(missing_ok=True)
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    from sqlalchemy import Engine, event
+
     # Hundreds of waits for the disk are one, below: nobody needs the file before it is whole.
     event.listen(Engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
     # The second argument is where the server keeps the artifacts of the experiment that is there from the start.

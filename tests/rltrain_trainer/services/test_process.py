@@ -175,6 +175,7 @@ CTRL_C = """
 import sys, signal
 from pathlib import Path
 from rltrain_trainer.services.process import claim_port, start_service
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with it ignored
 service = start_service(["sleep", "600"], port=claim_port(0), log=Path(sys.argv[1]))
 try:
     print(service.process.pid, flush=True)

@@ -20,12 +20,12 @@ def test_copying_a_digit_is_learnt_to_95_percent_by_a_function_of_the_users(star
         {
             "algorithm": {"grpo": {"klCoefficient": 0.0}},
             "training": {
-                "totalSteps": 80,
+                "totalSteps": 120,
                 "lrSchedule": "linear",
-                "warmStart": {"steps": 20},
+                "warmStart": {"steps": 25},
                 "batchSize": 16,
                 "deterministic": False,
-                "validateEvery": 40,
+                "validateEvery": 60,
                 "checkpointEvery": 0,
             },
             "rollout": {"samplesPerPrompt": 16},
@@ -35,8 +35,9 @@ def test_copying_a_digit_is_learnt_to_95_percent_by_a_function_of_the_users(star
     run = starter.run(manifest, "--no-dashboards")
     assert run.process.returncode == 0, run.output
     values = first_values(run.directory())
-    assert values["reward/episode_reward_mean", 1] < 0.4
-    assert values["reward/episode_reward_mean", 80] >= 0.95
-    assert values["validation/reward_mean", 80] >= 0.95
-    assert values["reward/place_by_place/exact", 80] >= 0.95
+    assert values["reward/episode_reward_mean", 1] < 0.6
+    last = [values["reward/episode_reward_mean", step] for step in range(111, 121)]
+    assert sum(last) / len(last) >= 0.95
+    assert values["validation/reward_mean", 120] >= 0.95
+    assert values["reward/place_by_place/exact", 120] >= 0.95
     assert (run.directory().checkpoints / "best").exists()

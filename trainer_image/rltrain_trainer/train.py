@@ -131,7 +131,8 @@ class Trainer:
         reward = float(rollout.scores.total.mean())
         self._validations.append(reward)
         report.log_validation(self._log, rollout, step, self._spec.tracking.log_val_generations)
-        best = self._state.best_reward is None or reward > self._state.best_reward
+        # Step 0 has no checkpoint, so it cannot be the best one.
+        best = step > 0 and (self._state.best_reward is None or reward > self._state.best_reward)
         if best:
             self._state = replace(self._state, best_reward=reward, best_step=step)
         return best

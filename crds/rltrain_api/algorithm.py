@@ -106,3 +106,8 @@ class AlgorithmSpec(SpecModel):
     """The function of one's own algorithm."""
 
     rules: ClassVar[tuple[Rule, ...]] = (exactly_named_by_type("grpo", "ppo", "dpo", "kto", "custom"),)
+
+    @property
+    def grpo_settings(self) -> GRPOSpec:
+        """The parameters of GRPO, defaults where the sub-object is left out."""
+        return self.grpo or GRPOSpec()

@@ -13,7 +13,6 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedModel
 
-from rltrain_api.algorithm import GRPOSpec
 from rltrain_api.job import JobSpec
 from rltrain_trainer.batches import Sample, collate
 from rltrain_trainer.logprobs import Forward, chosen_logprobs, response_logits
@@ -22,7 +21,7 @@ from rltrain_trainer.rollout.transformers_engine import TransformersEngine
 from rltrain_trainer.rollout.types import Completion, Request, Sampling
 from rltrain_trainer.schedule import learning_rate
 from rltrain_trainer.tracking import metric_names
-from rltrain_trainer.update import GRPOUpdate
+from rltrain_trainer.update import GRPOUpdate, apply_gradients
 
 # Below this many parameters the cost of handing work to a second thread exceeds its gain.
 _ONE_THREAD_PARAMETERS = 10_000_000
@@ -62,16 +61,14 @@ class Policy:
         logprobs = chosen_logprobs(logits, batch.response_ids)
         loss = -(logprobs * batch.response_mask).sum() / batch.response_mask.sum()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._spec.training.max_grad_norm)
         self._set_learning_rate(rate)
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
+        apply_gradients(self._model, self._optimizer, self._spec.training.max_grad_norm)
         return loss.item()
 
     def begin(self) -> None:
         """Before step 1: a fresh optimizer, and the reference policy as the policy is now, if the loss needs one."""
         self._optimizer = self._make_optimizer()
-        if self._algorithm.kl_coefficient > 0:
+        if self._spec.algorithm.grpo_settings.kl_coefficient > 0:
             self._reference = copy.deepcopy(self._model).eval().requires_grad_(False)
 
     def update(self, samples: Sequence[Sample], step: int) -> dict[str, float]:
@@ -82,7 +79,7 @@ class Policy:
             model=self._model,
             reference=self._reference,
             optimizer=self._optimizer,
-            spec=self._algorithm,
+            spec=self._spec.algorithm.grpo_settings,
             training=self._spec.training,
             forward=self._forward,
             max_response=self._spec.rollout.max_new_tokens,
@@ -127,10 +124,6 @@ class Policy:
     def _set_learning_rate(self, rate: float) -> None:
         for group in self._optimizer.param_groups:
             group["lr"] = rate
-
-    @cached_property
-    def _algorithm(self) -> GRPOSpec:
-        return self._spec.algorithm.grpo or GRPOSpec()
 
     @cached_property
     def _forward(self) -> Forward:

@@ -1,6 +1,7 @@
 """From prompts to scored responses. Called by the training loop for each step and for each validation."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,11 +9,12 @@ from numpy.typing import NDArray
 
 from rltrain_api.rollout import RolloutSpec
 from rltrain_trainer.data.encode import EncodedPrompt
-from rltrain_trainer.progress import Clock
 from rltrain_trainer.rewards.score import RewardBatch, RewardScorer, Scores
 from rltrain_trainer.rollout.types import Completion, Request, Sampling, request_seed
 
 Generate = Callable[[Sequence[Request], Sampling], list[Completion]]
+Phase = Callable[[str], AbstractContextManager[object]]
+"""Entered with a phase's name for as long as it lasts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,16 +42,14 @@ class Collector:
     seed: int
     generate: Generate
     scorer: RewardScorer
-    enter: Callable[[str], None]
-    """Told the phase that begins."""
 
-    def train(self, prompts: Sequence[EncodedPrompt], indices: Sequence[int], step: int, clock: Clock) -> Rollout:
+    def train(self, prompts: Sequence[EncodedPrompt], indices: Sequence[int], step: int, phase: Phase) -> Rollout:
         """A training rollout: `samplesPerPrompt` responses to each prompt in `indices`."""
-        return self._collect(prompts, indices, self.spec.samples_per_prompt, self.spec.temperature, step, clock)
+        return self._collect(prompts, indices, self.spec.samples_per_prompt, self.spec.temperature, step, phase)
 
-    def validate(self, prompts: Sequence[EncodedPrompt], step: int, clock: Clock) -> Rollout:
-        """A validation rollout: one response to each prompt."""
-        return self._collect(prompts, range(len(prompts)), 1, self.spec.validation_temperature, step, clock)
+    def validate(self, prompts: Sequence[EncodedPrompt], step: int) -> Rollout:
+        """A validation rollout: one response to each prompt. It is a phase of its caller, without phases of its own."""
+        return self._collect(prompts, range(len(prompts)), 1, self.spec.validation_temperature, step, nullcontext)
 
     def _collect(
         self,
@@ -58,7 +58,7 @@ class Collector:
         samples: int,
         temperature: float,
         step: int,
-        clock: Clock,
+        phase: Phase,
     ) -> Rollout:
         # A request's seed follows from seed, step, prompt and sample alone: a resumed run repeats it.
         requests = [
@@ -67,11 +67,9 @@ class Collector:
             for sample in range(samples)
         ]
         asked = [prompts[index] for index in indices for _ in range(samples)]
-        self.enter("generate")
-        with clock.phase("generate"):
+        with phase("generate"):
             completions = self.generate(requests, self._sampling(temperature))
-        self.enter("reward")
-        with clock.phase("reward"):
+        with phase("reward"):
             scores = self.scorer.score(_reward_batch(asked, completions, step))
         return Rollout(prompts=asked, completions=completions, scores=scores)
 

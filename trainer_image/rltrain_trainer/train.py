@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from rltrain_api.algorithm import GRPOSpec
 from rltrain_api.job import JobSpec
 from rltrain_api.training import WarmStartSpec
 from rltrain_trainer import report
@@ -48,9 +48,7 @@ class Trainer:
         self._resumed = state is not None
         self._state = state or CheckpointState(step=0)
         self._clock = Clock()
-        self._collector = Collector(
-            spec=spec.rollout, seed=spec.training.seed, generate=policy.generate, scorer=scorer, enter=self._enter
-        )
+        self._collector = Collector(spec=spec.rollout, seed=spec.training.seed, generate=policy.generate, scorer=scorer)
         self._metrics: dict[str, float] = {}
         self._rewards: list[float] = []
         self._validations: list[float] = []
@@ -72,7 +70,7 @@ class Trainer:
             self.global_step = step
             if improved or self._stop.is_set() or self._checkpoint_due(step):
                 self._checkpoint(step)
-        self._enter("done")
+        self._report("done")
         return self._outcome()
 
     def _begin(self) -> None:
@@ -93,17 +91,15 @@ class Trainer:
         for step in range(1, spec.steps + 1):
             if self._stop.is_set():
                 return
-            self._enter(f"warm start {step}/{spec.steps}")
             samples = [self._prompts.warm_start[index] for index in order.batch(step)]
-            with self._clock.phase("warm start"):
+            with self._phase("warm start", f" {step}/{spec.steps}"):
                 loss = self._policy.warm_start(samples, spec.learning_rate)
             self._log.scalars(step, {metric_names.WARM_START_LOSS: loss})
 
     def _step(self, step: int, indices: Sequence[int]) -> None:
-        rollout = self._collector.train(self._prompts.train, indices, step, self._clock)
+        rollout = self._collector.train(self._prompts.train, indices, step, self._phase)
         samples = self._with_advantages(rollout)
-        self._enter("update")
-        with self._clock.phase("update"):
+        with self._phase("update"):
             update_metrics = self._policy.update(samples, step)
         self._metrics = {
             **report.rollout_metrics(rollout, self._spec.rollout.samples_per_prompt),
@@ -111,7 +107,7 @@ class Trainer:
             **report.throughput_metrics(rollout, self._clock.step_seconds),
         }
         self._rewards.append(self._metrics[metric_names.REWARD_MEAN])
-        with self._clock.phase("log"):
+        with self._phase("log"):
             self._log.scalars(step, self._metrics)
             report.log_rollout(self._log, rollout, step, self._spec.tracking.log_samples)
 
@@ -119,15 +115,15 @@ class Trainer:
         advantages = group_normalized_advantages(
             torch.from_numpy(rollout.scores.total),
             self._spec.rollout.samples_per_prompt,
-            normalize_by_std=(self._spec.algorithm.grpo or GRPOSpec()).normalize_by_std,
+            normalize_by_std=self._spec.algorithm.grpo_settings.normalize_by_std,
         )
         rows = zip(rollout.prompts, rollout.completions, advantages.tolist(), strict=True)
         return [Sample(prompt_ids=p.token_ids, response_ids=c.token_ids, advantage=a) for p, c, a in rows]
 
     def _validate(self, step: int) -> bool:
         """Score the held-out prompts; returns whether their reward is the best so far."""
-        with self._clock.phase("validate"):
-            rollout = self._collector.validate(self._prompts.validation, step, Clock())
+        with self._phase("validate"):
+            rollout = self._collector.validate(self._prompts.validation, step)
         reward = float(rollout.scores.total.mean())
         self._validations.append(reward)
         report.log_validation(self._log, rollout, step, self._spec.tracking.log_val_generations)
@@ -138,9 +134,8 @@ class Trainer:
         return best
 
     def _checkpoint(self, step: int) -> None:
-        self._enter("checkpoint")
         self._state = replace(self._state, step=step)
-        with self._clock.phase("checkpoint"):
+        with self._phase("checkpoint"):
             self._checkpoints.write(self._state, self._policy.save, self._log.sync)
 
     def _validation_due(self, step: int) -> bool:
@@ -151,7 +146,12 @@ class Trainer:
         every = self._spec.training.checkpoint_every
         return step == self._spec.training.total_steps or (every > 0 and step % every == 0)
 
-    def _enter(self, phase: str) -> None:
+    def _phase(self, name: str, detail: str = "") -> AbstractContextManager[None]:
+        """Report that a phase begins, and time it for as long as the block lasts."""
+        self._report(f"{name}{detail}")
+        return self._clock.phase(name)
+
+    def _report(self, phase: str) -> None:
         total = self._spec.training.total_steps
         left = self._clock.seconds_left(total - self.global_step)
         self._on_progress(

@@ -58,10 +58,7 @@ class GRPOUpdate:
         sums = _Sums()
         for minibatch in self._minibatches(samples, step):
             self._accumulate(minibatch, sums)
-            norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.training.max_grad_norm)
-            self.optimizer.step()
-            self.optimizer.zero_grad(set_to_none=True)
-            sums.grad_norms.append(norm.item())
+            sums.grad_norms.append(apply_gradients(self.model, self.optimizer, self.training.max_grad_norm))
         return sums.metrics()
 
     def _with_logprobs(self, samples: Sequence[Sample]) -> Sequence[Sample]:
@@ -117,6 +114,14 @@ class GRPOUpdate:
             return clip.loss, terms
         kl = kl_divergence(logp, reference, self.spec.kl_estimator)
         return clip.loss + self.spec.kl_coefficient * kl, terms | {metric_names.KL: kl}
+
+
+def apply_gradients(model: nn.Module, optimizer: torch.optim.Optimizer, max_norm: float) -> float:
+    """One optimizer step with the accumulated gradients, scaled down to `max_norm`; returns their norm before that."""
+    norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return norm.item()
 
 
 def _stacked(rows: list[Tensor | None], like: Tensor) -> Tensor | None:

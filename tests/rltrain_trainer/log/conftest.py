@@ -1,7 +1,7 @@
 """What the tests of the log share: a run directory, and the log's content in short."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,9 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 @pytest.fixture
-def open_log(run: RunDirectory) -> Iterator[Callable[..., RunLog]]:
-    """Begins an attempt and opens its log, which is closed after the test."""
-    with ExitStack() as stack:
-
-        def open_log(resume_step: int = 0, log_interval: int = 1) -> RunLog:
-            log = RunLog(run, attempt=run.begin_attempt(), resume_step=resume_step, log_interval=log_interval)
-            stack.callback(log.close)
-            return log
-
-        yield open_log
+def open_log(open_log: Callable[..., RunLog], run: RunDirectory) -> Callable[..., RunLog]:
+    """Begins an attempt of the test's one run and opens its log, which is closed after the test."""
+    return partial(open_log, run)
 
 
 @pytest.fixture

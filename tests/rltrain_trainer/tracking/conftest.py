@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,31 @@ from rltrain_api.job import RLTrainingJob
 from rltrain_api.load import load_job
 from rltrain_trainer.log.writer import RunLog
 from rltrain_trainer.run_directory import RunDirectory
+
+KILLED_BEFORE_THE_CURSOR_IS_SAVED = """
+import os, signal, sys
+from pathlib import Path
+from rltrain_api.load import load_job
+from rltrain_trainer.run_directory import RunDirectory
+from rltrain_trainer.tracking import pump
+from rltrain_trainer.tracking.tracker import TrackerSettings
+from rltrain_trainer.tracking.trackers import TRACKERS
+
+path, name, uri = sys.argv[1:]
+run = RunDirectory(Path(path))
+
+class Killed(TRACKERS[name]):
+    batches = 0
+    def deliver(self, entries):
+        super().deliver(entries)
+        self.batches += 1
+        if self.batches == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+settings = TrackerSettings(run=run, job=load_job(run.job_file), mlflow_uri=lambda: uri)
+pump._BATCH_ENTRIES = 7
+pump.Pump(run, name, Killed(settings), None).deliver()
+"""
 
 
 @pytest.fixture
@@ -40,19 +65,6 @@ def make_run(tmp_path: Path) -> Callable[..., tuple[RunDirectory, RLTrainingJob]
         return run, load_job(run.job_file)
 
     return make_run
-
-
-@pytest.fixture
-def open_log() -> Iterator[Callable[..., RunLog]]:
-    """Begins an attempt of a run and opens its log, which is closed after the test."""
-    with ExitStack() as stack:
-
-        def open_log(run: RunDirectory, resume_step: int = 0) -> RunLog:
-            log = RunLog(run, attempt=run.begin_attempt(), resume_step=resume_step, log_interval=1)
-            stack.callback(log.close)
-            return log
-
-        yield open_log
 
 
 @pytest.fixture
@@ -91,6 +103,19 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
     return run_python
+
+
+@pytest.fixture
+def deliver_until_killed(run_python: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., int]:
+    """Delivers a run to a tracker in a process that is killed after its second batch, before the cursor is saved.
+
+    Returns the exit code.
+    """
+
+    def deliver_until_killed(run: RunDirectory, tracker: str, uri: str = "") -> int:
+        return run_python(KILLED_BEFORE_THE_CURSOR_IS_SAVED, run.path, tracker, uri).returncode
+
+    return deliver_until_killed
 
 
 def free_port() -> int:

@@ -23,29 +23,6 @@ LogSteps = Callable[..., None]
 Eventually = Callable[[Callable[[], bool]], None]
 REWARD = "reward/episode_reward_mean"
 
-KILLED_BEFORE_THE_CURSOR_IS_SAVED = """
-import os, signal, sys
-from pathlib import Path
-from rltrain_api.load import load_job
-from rltrain_trainer.run_directory import RunDirectory
-from rltrain_trainer.tracking import pump
-from rltrain_trainer.tracking.mlflow import MlflowTracker
-from rltrain_trainer.tracking.tracker import TrackerSettings
-
-class Killed(MlflowTracker):
-    batches = 0
-    def deliver(self, entries):
-        super().deliver(entries)
-        self.batches += 1
-        if self.batches == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-run = RunDirectory(Path(sys.argv[1]))
-settings = TrackerSettings(run=run, job=load_job(run.job_file), mlflow_uri=lambda: sys.argv[2])
-pump._BATCH_ENTRIES = 7
-pump.Pump(run, "mlflow", Killed(settings), None).deliver()
-"""
-
 
 @pytest.fixture
 def client(mlflow_server: Any) -> Any:
@@ -182,12 +159,12 @@ def test_killed_before_the_cursor_is_saved_every_step_is_there_once(
     log_steps: LogSteps,
     client: Any,
     mlflow_server: Any,
-    run_python: Callable[..., Any],
+    deliver_until_killed: Callable[..., int],
 ) -> None:
     run, _ = make_run()
     log_steps(open_log(run), range(1, 11))
     for _ in range(2):
-        assert run_python(KILLED_BEFORE_THE_CURSOR_IS_SAVED, run.path, mlflow_server.uri).returncode == -9
+        assert deliver_until_killed(run, "mlflow", mlflow_server.uri) == -9
     deliver_all(run, "mlflow", lambda: mlflow_server.uri)
     (found,) = runs_of(client, run)
     assert history(client, found.info.run_id) == [(step, step) for step in range(1, 11)]

@@ -22,28 +22,6 @@ MakeRun = Callable[..., Any]
 OpenLog = Callable[..., Any]
 LogSteps = Callable[..., None]
 
-KILLED_BEFORE_THE_CURSOR_IS_SAVED = """
-import os, signal, sys
-from pathlib import Path
-from rltrain_api.load import load_job
-from rltrain_trainer.run_directory import RunDirectory
-from rltrain_trainer.tracking import pump
-from rltrain_trainer.tracking.tensorboard import TensorboardTracker
-from rltrain_trainer.tracking.tracker import TrackerSettings
-
-class Killed(TensorboardTracker):
-    batches = 0
-    def deliver(self, entries):
-        super().deliver(entries)
-        self.batches += 1
-        if self.batches == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-run = RunDirectory(Path(sys.argv[1]))
-pump._BATCH_ENTRIES = 7
-pump.Pump(run, "tensorboard", Killed(TrackerSettings(run=run, job=load_job(run.job_file))), None).deliver()
-"""
-
 
 def make_pump(run: RunDirectory, job: Any) -> Pump:
     return Pump(run, "tensorboard", TensorboardTracker(TrackerSettings(run=run, job=job)), None)
@@ -120,12 +98,12 @@ def test_a_histogram_and_a_metric_of_one_name_are_kept_apart(make_run: MakeRun, 
 
 
 def test_killed_before_the_cursor_is_saved_every_value_is_there_once(
-    make_run: MakeRun, open_log: OpenLog, log_steps: LogSteps, run_python: Callable[..., Any]
+    make_run: MakeRun, open_log: OpenLog, log_steps: LogSteps, deliver_until_killed: Callable[..., int]
 ) -> None:
     run, job = make_run()
     log_steps(open_log(run), range(1, 21))
     for files in (1, 2, 3):
-        assert run_python(KILLED_BEFORE_THE_CURSOR_IS_SAVED, run.path).returncode == -9
+        assert deliver_until_killed(run, "tensorboard") == -9
         assert len(event_files(run)) == files
     make_pump(run, job).deliver()
     assert values(run) == expected(20)

@@ -27,8 +27,8 @@ def run(
     Exit codes:
       0  done
       1  failed
-      2  something to fix in the manifest, the data or the command
-      3  another attempt owns the run
+      2  something to fix in the manifest, the data or the command; a run that is in use
+      3  another attempt took the run over while it was training
       4  a condition that may pass, such as a full disk
       130 and 143  stopped by Ctrl-C and SIGTERM
     """

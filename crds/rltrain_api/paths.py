@@ -31,7 +31,8 @@ def _resolve_function(text: str, directory: Path) -> str:
 
 def _resolve_directory(text: str, directory: Path) -> str:
     path = directory.absolute() / text
-    return str(path) if path.is_dir() else text
+    # What begins like a path is one, be it there or not; anything else may be a hub id.
+    return str(path) if path.is_dir() or text.startswith(("./", "../")) else text
 
 
 def _replace(node: Any, parts: list[str], change: Callable[[str], str]) -> None:

@@ -71,5 +71,7 @@ def test_files_become_absolute_and_ids_stay(tmp_path: Path) -> None:
     assert spec.model.path == str(tmp_path / "weights")
     assert spec.model.tokenizer == "org/name"
     assert spec.data.train.file and spec.data.train.file.path == str(tmp_path / "train.jsonl")
+    missing = resolve_paths(make_job(model={"path": "./none"}), tmp_path)
+    assert missing.spec.model.path == str(tmp_path / "none")
     references = [f.custom.function for f in spec.reward.functions if f.custom]
     assert references == [f"{tmp_path}/rewards.py:score", "package.module:other"]

@@ -93,6 +93,12 @@ def test_a_model_that_is_not_there_is_explained(
     assert message in str(caught.value)
 
 
+def test_an_absolute_path_that_is_not_there_is_named_alone() -> None:
+    with pytest.raises(UserError) as caught:
+        load_tokenizer(ModelSpec(path="/nowhere/none"), Path())
+    assert str(caught.value) == "model directory `/nowhere/none` does not exist"
+
+
 def test_a_configuration_without_weights_is_no_model(tmp_path: Path) -> None:
     LlamaConfig().save_pretrained(tmp_path / "saved")
     with pytest.raises(UserError, match=r"the model in `.*saved` cannot be loaded: .*no file named"):

@@ -77,7 +77,8 @@ def _location(path: str, directory: Path) -> str | Path:
     if local.is_dir():
         return local
     if not _HUB_ID.fullmatch(path):
-        raise UserError(f"model directory `{path}` does not exist (relative paths start at {directory.resolve()})")
+        start = "" if Path(path).is_absolute() else f" (relative paths start at {directory.resolve()})"
+        raise UserError(f"model directory `{path}` does not exist{start}")
     return path
 
 

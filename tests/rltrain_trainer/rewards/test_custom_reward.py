@@ -104,6 +104,7 @@ def test_files_of_the_same_name_are_different_modules(tmp_path: Path) -> None:
         ("own = 3", "own.py:own", {}, "`own.py` has no function `own`; it defines no functions"),
         ("import nothing_like_it", "own.py:own", {}, "ModuleNotFoundError: No module named 'nothing_like_it'"),
         ("def own(:", "own.py:own", {}, "SyntaxError"),
+        ("raise SystemExit('no')", "own.py:own", {}, "SystemExit: no"),
         ("", "no_such_module:own", {}, "there is no module `no_such_module`"),
         ("def own(bonus): pass", "own.py:own", {"bonos": 1}, "takes no parameter `bonos`; did you mean `bonus`?"),
         ("def own(responses): pass", "own.py:own", {"step": 1}, "`step` is always the batch's"),
@@ -129,6 +130,7 @@ def test_a_bad_reference_is_found_before_training(
         ("def own(responses): return [1, float('-inf')]", "returned -inf for sample 1"),
         ("def own(responses): return ['1', 1]", "returned '1' for sample 0 .*not a finite number"),
         ("def own(responses): return [None, 1]", "returned None for sample 0"),
+        ("def own(responses): raise SystemExit(0)", "failed at step 7:\n(.*\n)*.*own.py.*\n(.*\n)*SystemExit: 0"),
         ("def own(responses): return [1 / 0, 1]", "failed at step 7:\n(.*\n)*.*own.py.*\n(.*\n)*ZeroDivisionError"),
     ],
 )

@@ -26,7 +26,7 @@ def make_custom(spec: CustomReward, function: Callable[..., Any]) -> Reward:
         arguments = offered | spec.parameters | _column_values(name, columns, batch)
         try:
             returned = function(**arguments)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # `sys.exit` in a reward must not pass for the run's own end
             trace = "".join(traceback.format_exception(error)).rstrip()
             raise UserError(f"reward function `{name}` failed at step {batch.step}:\n{trace}") from error
         return _checked(name, returned, batch.responses)

@@ -35,7 +35,7 @@ def _import(reference: str, name: str) -> ModuleType:
         raise UserError(
             f"`{reference}`: there is no module `{error.name}`; install it, or name a file as `file.py:function`"
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _failed(reference, error) from error
 
 
@@ -55,12 +55,12 @@ def _load_file(reference: str, path: Path) -> ModuleType:
         sys.path.append(folder)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise _failed(reference, error) from error
     return module
 
 
-def _failed(reference: str, error: Exception) -> UserError:
+def _failed(reference: str, error: BaseException) -> UserError:
     trace = "".join(traceback.format_exception(error)).rstrip()
     return UserError(f"`{reference}` cannot be imported:\n{trace}")
